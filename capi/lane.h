@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lane.h: the memory that C and Go both touch, as C sees it. The definition is core/shared.go; layout_test.go compares
+ * every offset. Nothing here is installed.
+ *
+ * All words are fixed-width. A word marked atomic is atomic on both sides; one marked "turn" is touched only inside the
+ * worker's queue section (lane_enter ... lane_leave, or a thief that holds the queue), one marked "lock" under the wheel's lock.
+ */
+#ifndef WEFT_LANE_H
+#define WEFT_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weft.h"
+
+enum {
+    LANE_WORKERS_MAX = 256,
+    LANE_RUNTIMES_MAX = 64,
+    LANE_WHEEL_LEVELS = 9,  /* 2^14 ns * 64^9 covers every int64 */
+    LANE_WHEEL_SLOTS = 64,
+    LANE_WHEEL_TICK_SHIFT = 14,
+    LANE_CHUNK_DESCRIPTORS = 1024,
+    LANE_CHUNKS_MAX = 1024,
+};
+
+/* lane_runtime.state */
+enum { LANE_FREE = 0, LANE_RUNNING = 1, LANE_STOPPING = 2, LANE_STOPPED = 3 };
+
+/* lane_worker.park */
+enum { LANE_AWAKE = 0, LANE_ANNOUNCED = 1, LANE_PARKED = 2, LANE_PARKED_IN_POLLER = 3, LANE_NOTIFIED = 4 };
+
+/* lane_runtime.inject when nothing more is accepted */
+#define LANE_INJECT_CLOSED UINT64_C(1)
+
+/* Why the lane goes back to Go. */
+enum {
+    LANE_IDLE = 0,    /* nothing to run here: look elsewhere */
+    LANE_STEAL = 1,   /* another worker has a backlog */
+    LANE_TIMERS = 2,  /* a timer is due somewhere */
+    LANE_POLL = 3,    /* busy, and nobody has polled for a while */
+    LANE_STOP = 4,    /* the runtime is stopping, and nothing is left here */
+};
+
+/* One timer wheel: Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987. Ticks of 2^14 ns, levels of 64 slots. */
+typedef struct lane_wheel {
+    _Atomic uint32_t lock;     /* 0 free, 1 held; any thread */
+    uint32_t closed;           /* lock: 1 once the runtime stops */
+    _Atomic int64_t earliest;  /* ns at which someone must advance this wheel; INT64_MAX: never. Written under lock, read by all */
+    int64_t elapsed;           /* lock: ticks that have been advanced over */
+    uint64_t pending;          /* lock: timers linked */
+    uint64_t started;          /* lock: statistics */
+    uint64_t fired;            /* lock */
+    uint64_t cancelled;        /* lock */
+    uint64_t occupied[LANE_WHEEL_LEVELS]; /* lock: bit per slot */
+    uint64_t never;            /* lock: first timer without a deadline */
+    uint64_t slots[LANE_WHEEL_LEVELS * LANE_WHEEL_SLOTS];  /* lock: first timer of each slot */
+    int64_t minimum[LANE_WHEEL_LEVELS * LANE_WHEEL_SLOTS]; /* lock: lower bound of deadlines in the slot, in ticks */
+} lane_wheel;
+
+typedef struct lane_runtime lane_runtime;
+
+typedef struct lane_worker {
+    /* Owner's lines. */
+    _Alignas(128) _Atomic uint32_t turn; /* atomic: 1 while the owner is inside its queue section */
+    uint32_t index;                      /* immutable */
+    _Atomic uint64_t ticks;              /* atomic: ops begun; owner writes, monitor and statistics read */
+    _Atomic int64_t bottom;              /* turn (peeked at by others): the owner's end of the deque */
+    _Atomic int64_t top;                 /* turn (peeked at): the thieves' end */
+    uint64_t ring;                       /* turn: address of mask + 1 words */
+    int64_t mask;                        /* turn */
+    _Atomic int64_t yield_tail;          /* turn (peeked at): FIFO of those who yielded */
+    _Atomic int64_t yield_head;          /* turn (peeked at) */
+    uint64_t yield_ring;                 /* turn */
+    int64_t yield_mask;                  /* turn */
+    uint64_t runtime;                    /* immutable: address of the lane_runtime */
+    uint64_t runtime_id;                 /* immutable: its handle, for the comparison on the fast path */
+    uint32_t io_streak;                  /* owner: ops completed at once since the last op began */
+    uint32_t check_interval;             /* owner: ops between two looks at the clock, adapted */
+    int64_t checked_at;                  /* owner: ns of that look */
+    int64_t spin_ns;                     /* owner: how long to look for work before parking, adapted */
+    /* Statistics: owner writes, all read. */
+    _Alignas(128) _Atomic uint64_t crossings;
+    _Atomic uint64_t steals;
+    _Atomic uint64_t ops_stolen;
+    _Atomic uint64_t parks;
+    _Atomic uint64_t wakes; /* system calls that this worker made to wake others */
+    _Atomic uint64_t injected;
+    _Atomic uint64_t io_started;
+    _Atomic uint64_t io_events;
+    _Atomic uint64_t io_immediate;
+    /* Thieves' line. */
+    _Alignas(128) _Atomic uint32_t thief; /* atomic: 1 while somebody else holds, or wants to hold, the queue */
+    /* Wakers' line. */
+    _Alignas(128) _Atomic uint32_t park; /* atomic: LANE_AWAKE ...; the futex word */
+    _Alignas(128) lane_wheel wheel;
+} lane_worker;
+
+/* lane_descriptor.slot words: two flags and an owner. The owner is one of
+ *   0            free
+ *   4            an op is in its system call (trying)
+ *   io           an op waits (armed)
+ *   io | 4       an op was taken by an event and is queued to try again */
+#define LANE_SLOT_READY UINT64_C(1)
+#define LANE_SLOT_CLOSED UINT64_C(2)
+#define LANE_SLOT_HELD UINT64_C(4)
+#define LANE_SLOT_OWNER (~UINT64_C(3))
+
+enum { LANE_RECEIVE = 0, LANE_SEND = 1 };
+
+/* lane_descriptor.hints */
+enum { LANE_HINT_RECEIVE_DRAINED = 1, LANE_HINT_SEND_FULL = 2, LANE_HINT_HANGUP = 4 };
+
+typedef struct lane_descriptor {
+    _Alignas(128) _Atomic uint64_t slot[2]; /* atomic: see above; LANE_RECEIVE, LANE_SEND */
+    _Atomic uint32_t generation;            /* atomic: odd while open */
+    _Atomic int32_t system;                 /* atomic: file descriptor; -1 when closed */
+    _Atomic uint32_t hints;                 /* atomic: what the last calls and events told; only an optimisation, but for HANGUP */
+    uint32_t index;                         /* immutable */
+    uint64_t runtime;                       /* immutable: address of the lane_runtime */
+    _Atomic uint64_t next_free;             /* atomic: link of lane_runtime.released */
+    uint64_t id;                            /* written at open, before the handle is given out */
+} lane_descriptor;
+
+struct lane_runtime {
+    _Alignas(128) _Atomic uint64_t id; /* atomic: handle; 0 when free */
+    _Atomic uint32_t state;            /* atomic: LANE_FREE ... */
+    uint32_t worker_count;             /* immutable while it runs */
+    uint64_t workers;                  /* immutable while it runs: address of lane_worker[worker_count] */
+    uint32_t asymmetric;               /* immutable: 1 when thieves have a process-wide barrier */
+    uint32_t cpus;                     /* immutable: CPUs that this process may use */
+    int32_t epoll;                     /* immutable: the poller's descriptor, or -1 */
+    int32_t wake_event;                /* immutable: eventfd in it, or -1 */
+    /* Producers' line. */
+    _Alignas(128) _Atomic uint64_t inject; /* atomic: newest injected op, linked by next_; or LANE_INJECT_CLOSED */
+    /* Sleepers' line. */
+    _Alignas(128) _Atomic uint64_t idle[LANE_WORKERS_MAX / 64]; /* atomic: bit per announced or parked worker */
+    _Atomic uint32_t waking;       /* atomic: 1 while a woken worker has not yet looked for work */
+    _Atomic uint32_t spinning;     /* atomic: workers that look for work before they park */
+    _Atomic uint32_t keeper;       /* atomic: 1 + index of the sleeper who minds timers and poller; 0: nobody */
+    _Atomic uint32_t descriptors;  /* atomic: open descriptors */
+    _Atomic int64_t sleep_until;   /* atomic: when the keeper will wake by itself; INT64_MIN: there is none */
+    _Atomic int64_t polled_at;     /* atomic: ns of the last poll by anybody */
+    _Atomic uint64_t released;     /* atomic: closed descriptors whose last op has let go, linked by next_free */
+    /* Monitor's line. */
+    _Alignas(128) _Atomic uint32_t monitor; /* atomic: 1 while the monitor sleeps without a timeout; the futex word */
+    /* Statistics of threads that are no workers. */
+    _Alignas(128) _Atomic uint64_t crossings;
+    _Atomic uint64_t wakes;
+    _Atomic uint64_t io_started;
+    _Atomic uint64_t io_events;
+    _Atomic uint64_t io_immediate;
+    /* Descriptor table: chunks are never moved and never freed while the runtime lives. */
+    _Alignas(128) _Atomic uint64_t chunks[LANE_CHUNKS_MAX];
+};
+
+#endif

@@ -1,0 +1,233 @@
+package core
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// This file defines the memory that C and Go both touch. capi/lane.h is its twin; a test in capi compares every
+// offset. The memory is never Go's: it comes from Memory, is zeroed, never moves, and lives as long as its runtime. It
+// holds no Go pointers, only addresses as integers.
+//
+// "turn" marks fields that are touched only inside the worker's queue section: by the owner between enter and leave, or
+// by a thief that holds the queue (queue.go). "lock" marks fields under the wheel's lock (wheel.go).
+
+// Limits and units of the shared memory.
+const (
+	WorkersMax       = 256
+	WheelLevels      = 9
+	WheelSlots       = 64
+	WheelTickShift   = 14 // a tick is 2^14 ns: finer than the 50 us by which Linux lets timers slip anyway
+	ChunkDescriptors = 1024
+	ChunksMax        = 1024
+)
+
+// States of a runtime.
+const (
+	StateFree uint32 = iota
+	StateRunning
+	StateStopping
+	StateStopped
+)
+
+// Values of Worker.Park.
+const (
+	Awake uint32 = iota
+	Announced
+	Parked
+	ParkedInPoller
+	Notified
+)
+
+// InjectClosed stands in RuntimeMemory.Inject when nothing more is accepted.
+const InjectClosed = uint64(1)
+
+// Reason tells why the lane went back to Go.
+type Reason uint32
+
+const (
+	Idle     Reason = iota // nothing to run here: look elsewhere
+	Steal                  // another worker has a backlog
+	Timers                 // a timer is due somewhere
+	PollTurn               // busy, and nobody has polled for a while
+	Stop                   // the runtime is stopping, and nothing is left here
+)
+
+// Op is weft_op: a function to be called with the op's own address, and a link.
+type Op struct {
+	Run      uintptr // owner: caller
+	Context  uintptr // owner: caller
+	Next     uint64  // owner: whoever holds the op
+	Reserved uint64
+}
+
+// Timer is weft_timer.
+type Timer struct {
+	Op       Op
+	Status   int32 // result
+	State    uint32
+	Deadline int64 // ns
+	Next     uint64
+	Previous uint64
+	Worker   uint32
+	Slot     uint32
+	Runtime  uint64
+}
+
+// IO is weft_io.
+type IO struct {
+	Op         Op
+	Status     int32
+	OSError    int32
+	Count      uint64
+	Accepted   uint64
+	State      atomic.Uint32
+	Kind       uint16
+	Flags      uint16
+	Descriptor uint64
+	Data       uint64
+	Length     uint64
+	System     [4]uint64 // Linux: the Op that tries again; Windows: the OVERLAPPED
+	Spare      [1]uint64
+}
+
+// Wheel is lane_wheel: the timers of one worker.
+type Wheel struct {
+	Lock      atomic.Uint32 // 0 free, 1 held
+	Closed    uint32        // lock: 1 once the runtime stops
+	Earliest  atomic.Int64  // ns at which someone must advance; MaxInt64: never. Written under the lock, read by all
+	Elapsed   int64         // lock: ticks that have been advanced over
+	Pending   uint64        // lock: timers linked
+	Started   uint64        // lock: statistics
+	Fired     uint64        // lock: statistics
+	Cancelled uint64        // lock: statistics
+	Occupied  [WheelLevels]uint64
+	Never     uint64 // lock: first timer without a deadline
+	Slots     [WheelLevels * WheelSlots]uint64
+	Minimum   [WheelLevels * WheelSlots]int64
+}
+
+// WorkerMemory is lane_worker.
+type WorkerMemory struct {
+	Turn          atomic.Uint32 // 1 while the owner is inside its queue section
+	Index         uint32        // immutable
+	Ticks         atomic.Uint64 // ops begun; owner writes
+	Bottom        atomic.Int64  // turn, peeked at by others
+	Top           atomic.Int64  // turn, peeked at by others
+	Ring          uint64        // turn: address of Mask + 1 words
+	Mask          int64         // turn
+	YieldTail     atomic.Int64  // turn, peeked at by others
+	YieldHead     atomic.Int64  // turn, peeked at by others
+	YieldRing     uint64        // turn
+	YieldMask     int64         // turn
+	Runtime       uint64        // immutable: address of the RuntimeMemory
+	RuntimeID     uint64        // immutable
+	IOStreak      uint32        // owner
+	CheckInterval uint32        // owner: ops between two looks at the clock
+	CheckedAt     int64         // owner: ns
+	SpinNS        int64         // owner
+	_             [128 - 120]byte
+
+	Crossings   atomic.Uint64 // owner writes, all read; so the rest of the line
+	Steals      atomic.Uint64
+	OpsStolen   atomic.Uint64
+	Parks       atomic.Uint64
+	Wakes       atomic.Uint64
+	Injected    atomic.Uint64
+	IOStarted   atomic.Uint64
+	IOEvents    atomic.Uint64
+	IOImmediate atomic.Uint64
+	_           [128 - 72]byte
+
+	Thief atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
+	_     [124]byte
+
+	Park atomic.Uint32 // Awake ...; the futex word of the C lane
+	_    [124]byte
+
+	Wheel Wheel
+	_     [(128 - unsafe.Sizeof(Wheel{})%128) % 128]byte
+}
+
+// Flags and owner of a descriptor's slot word. The owner is 0 (free), SlotHeld (an op is in its system call), the address
+// of an IO (it waits), or that address | SlotHeld (an event took it and it is queued to try again).
+const (
+	SlotReady  = uint64(1)
+	SlotClosed = uint64(2)
+	SlotHeld   = uint64(4)
+	SlotOwner  = ^uint64(3)
+)
+
+// The two directions of a descriptor.
+const (
+	Receive = 0
+	Send    = 1
+)
+
+// Bits of DescriptorMemory.Hints.
+const (
+	HintReceiveDrained = uint32(1) // the last receive took less than it asked for
+	HintSendFull       = uint32(2) // the last send moved less than it was given
+	HintHangup         = uint32(4) // the peer ended, or the socket failed: never wait without trying
+)
+
+// DescriptorMemory is lane_descriptor.
+type DescriptorMemory struct {
+	Slot       [2]atomic.Uint64
+	Generation atomic.Uint32 // odd while open
+	System     atomic.Int32  // file descriptor, -1 when closed
+	Hints      atomic.Uint32
+	Index      uint32 // immutable
+	Runtime    uint64 // immutable
+	NextFree   atomic.Uint64
+	ID         uint64 // written at open
+	_          [128 - 56]byte
+}
+
+// RuntimeMemory is lane_runtime.
+type RuntimeMemory struct {
+	ID          atomic.Uint64
+	State       atomic.Uint32
+	WorkerCount uint32 // immutable while it runs
+	Workers     uint64 // immutable while it runs: address of the first WorkerMemory
+	Asymmetric  uint32 // immutable: 1 when Lane.Barrier is a process-wide barrier
+	CPUs        uint32 // immutable
+	Epoll       int32  // immutable
+	WakeEvent   int32  // immutable
+	_           [128 - 40]byte
+
+	Inject atomic.Uint64 // newest injected op, linked by Op.Next; or InjectClosed
+	_      [120]byte
+
+	Idle        [WorkersMax / 64]atomic.Uint64 // bit per announced or parked worker
+	Waking      atomic.Uint32                  // 1 while a woken worker has not yet looked for work
+	Spinning    atomic.Uint32                  // workers that look for work before they park
+	Keeper      atomic.Uint32                  // 1 + index of the sleeper who minds timers and poller
+	Descriptors atomic.Uint32                  // open descriptors
+	SleepUntil  atomic.Int64                   // when the keeper wakes by itself; MinInt64: there is none
+	PolledAt    atomic.Int64                   // ns of the last poll
+	Released    atomic.Uint64                  // closed descriptors whose last op has let go
+	_           [128 - 72]byte
+
+	Monitor atomic.Uint32 // 1 while the monitor sleeps without a timeout
+	_       [124]byte
+
+	Crossings   atomic.Uint64 // statistics of threads that are no workers
+	Wakes       atomic.Uint64
+	IOStarted   atomic.Uint64
+	IOEvents    atomic.Uint64
+	IOImmediate atomic.Uint64
+	_           [128 - 40]byte
+
+	Chunks [ChunksMax]atomic.Uint64
+}
+
+// at turns an address in shared memory into a pointer. The memory is not Go's, so no rule of unsafe is at stake; the
+// detour keeps vet from taking it for a Go pointer in an integer.
+func at[T any](address uint64) *T {
+	p := uintptr(address)
+	return *(**T)(unsafe.Pointer(&p))
+}
+
+// addressOf is the inverse of at.
+func addressOf[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weft/c/runtime.h: a runtime is a set of workers with their timers and one poller. Several may live in one process.
+ *
+ * Ends: weft_runtime_stop refuses new work, cancels pending timers and I/O (their ops run with WEFT_ECANCELED), runs
+ * everything that was accepted, and joins the workers. A process that exits without stopping does not hang.
+ */
+#ifndef WEFT_C_RUNTIME_H
+#define WEFT_C_RUNTIME_H
+
+#include "op.h"
+
+/** Settings of a runtime. Zero means default for every field. Fields are only ever appended. */
+typedef struct weft_runtime_config {
+    uint32_t size;        /* sizeof(weft_runtime_config); set by WEFT_RUNTIME_CONFIG_INIT */
+    uint32_t workers;     /* worker threads, 1 to 256; 0: as many as the CPUs that this process may use */
+    uint64_t stack_bytes; /* stack of each worker, at least 65536; 0: 1 MiB */
+    const char *name;     /* up to 10 bytes; threads are called NAME-0, NAME-1, ...; NULL: "weft"; copied */
+} weft_runtime_config;
+
+#define WEFT_RUNTIME_CONFIG_INIT {sizeof(weft_runtime_config), 0, 0, 0}
+
+/** Counters since the runtime was created. They only grow, but for the last three, which are levels. */
+typedef struct weft_stats {
+    uint64_t size;             /* sizeof(weft_stats); set it before the call */
+    uint64_t ops_run;          /* ops, and coroutine resumptions from a queue, that began */
+    uint64_t crossings;        /* calls between C and Go, in either direction */
+    uint64_t steals;           /* successful steals */
+    uint64_t ops_stolen;       /* ops that they moved */
+    uint64_t parks;            /* times that a worker went to sleep */
+    uint64_t wakes;            /* times that a sleeping worker was woken by a system call */
+    uint64_t injected;         /* ops taken from the injection queue */
+    uint64_t timers_started;   /* */
+    uint64_t timers_fired;     /* */
+    uint64_t timers_cancelled; /* by request, or by stop */
+    uint64_t io_started;       /* I/O ops accepted */
+    uint64_t io_events;        /* events that the system reported */
+    uint64_t io_immediate;     /* I/O ops that completed without waiting */
+    uint64_t workers;          /* level: workers (1 for one worker's counters) */
+    uint64_t parked;           /* level: workers asleep */
+    uint64_t descriptors;      /* level: open descriptors (0 for one worker's counters) */
+} weft_stats;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Starts a runtime and its workers.
+ *  Params:   config   NULL for all defaults; only read during the call. A smaller size than today's is accepted; a
+ *                     larger one when all that is beyond today's is zero
+ *            runtime  not NULL; written on success only
+ *  Returns:  WEFT_OK; WEFT_EINVAL (a field is out of range, runtime is NULL); WEFT_EVERSION (size);
+ *            WEFT_ELIMIT (64 runtimes live, or a thread was refused); WEFT_ENOMEM; WEFT_EFORKED.
+ *  Owns:     the caller owns the handle until weft_runtime_destroy.
+ *  Threads:  any; blocks until the workers run; never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_runtime_create(const weft_runtime_config *config, weft_runtime *runtime) WEFT_NOEXCEPT;
+
+/** Stops a runtime: see the head of this file. A second call waits for the first.
+ *  Params:   runtime  which
+ *  Returns:  WEFT_OK; WEFT_EBADHANDLE; WEFT_EFORKED.
+ *  Threads:  any. From a thread that is no worker of this runtime it blocks until every worker has ended. From a
+ *            worker it only begins the stop and returns at once.
+ *  Since:    0.1 */
+WEFT_API int weft_runtime_stop(weft_runtime runtime) WEFT_NOEXCEPT;
+
+/** Stops a runtime and gives back all that it holds; the handle is stale from then on. From a worker of the runtime
+ *  itself it returns at once, and the rest happens when the last worker ends.
+ *  Params:   runtime  which; {0} is allowed and does nothing
+ *  Returns:  as weft_runtime_stop.
+ *  Threads:  any; blocks as weft_runtime_stop does.
+ *  Since:    0.1 */
+WEFT_API int weft_runtime_destroy(weft_runtime runtime) WEFT_NOEXCEPT;
+
+/** Tells whose worker the calling thread is.
+ *  Returns:  the runtime, or {0} when the thread is no worker.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API weft_runtime weft_runtime_current(void) WEFT_NOEXCEPT;
+
+/** Tells which worker of its runtime the calling thread is.
+ *  Returns:  0 to workers - 1, or WEFT_ENOTWORKER.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_worker_index(void) WEFT_NOEXCEPT;
+
+/** Tells whether a handle is live and still takes work.
+ *  Returns:  WEFT_OK; WEFT_EBADHANDLE; WEFT_ESTOPPED.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_runtime_status(weft_runtime runtime) WEFT_NOEXCEPT;
+
+/** Reads the counters of a whole runtime. The counters of running workers are read one by one, not at one instant.
+ *  Params:   runtime  which; a stopped one still tells its last counters until it is destroyed
+ *            stats    not NULL; stats->size set; only as many bytes are written as it says
+ *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EVERSION (size below 16); WEFT_EBADHANDLE.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_runtime_stats(weft_runtime runtime, weft_stats *stats) WEFT_NOEXCEPT;
+
+/** Reads the counters of one worker.
+ *  Params:   worker  0 to workers - 1
+ *  Returns:  as weft_runtime_stats; WEFT_EINVAL also when there is no such worker.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_worker_stats(weft_runtime runtime, uint32_t worker, weft_stats *stats) WEFT_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
