@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+#
+# Builds the Go library. Nothing is downloaded at configure time; `go build` itself fetches the modules of go.sum if the
+# module cache does not have them.
+#
+#   weft_find_go()                       sets WEFT_GO (checked) and weft_go_environment
+#   weft_add_go_library(shared archive)  rules for libweft.so.X.Y.Z with its links, and for libweft.a
+#
+# Settings of the user: WEFT_GO, WEFT_GO_FLAGS (a list, passed to go build), WEFT_CGO_CFLAGS and WEFT_CGO_LDFLAGS.
+
+macro(weft_find_go)
+    find_program(WEFT_GO NAMES go HINTS /usr/local/go/bin /usr/lib/go/bin DOC "The go command that builds weft")
+    file(STRINGS "${PROJECT_SOURCE_DIR}/go.mod" weft_go_wanted REGEX "^go [0-9.]+$")
+    string(REPLACE "go " "" weft_go_wanted "${weft_go_wanted}")
+    set(weft_go_help "Install Go ${weft_go_wanted} or newer from https://go.dev/dl, and put it in PATH or in /usr/local/go; or name "
+        "it with -DWEFT_GO=/path/to/go. Without Go: -DWEFT_PREBUILT=DIR, where DIR is an installed weft ${WEFT_VERSION}.")
+    string(CONCAT weft_go_help ${weft_go_help})
+    if(NOT WEFT_GO)
+        message(FATAL_ERROR "weft: Go was not found. ${weft_go_help}")
+    endif()
+
+    # In the user's home unless there is none, as in a packager's sandbox; then everything stays in the build tree.
+    set(weft_go_environment GOTOOLCHAIN=local GOWORK=off GO111MODULE=on CGO_ENABLED=1 GOFLAGS=)
+    if(NOT DEFINED ENV{HOME})
+        if(NOT DEFINED ENV{GOCACHE})
+            list(APPEND weft_go_environment "GOCACHE=${PROJECT_BINARY_DIR}/go/cache")
+        endif()
+        if(NOT DEFINED ENV{GOPATH} AND NOT DEFINED ENV{GOMODCACHE})
+            list(APPEND weft_go_environment "GOPATH=${PROJECT_BINARY_DIR}/go/path" GOFLAGS=-modcacherw)
+        endif()
+    endif()
+
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env ${weft_go_environment} "${WEFT_GO}" env GOVERSION
+        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" OUTPUT_VARIABLE weft_go_found ERROR_VARIABLE weft_go_error
+        OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE weft_go_result)
+    if(NOT weft_go_result EQUAL 0 OR NOT weft_go_found MATCHES "go([0-9]+\\.[0-9]+(\\.[0-9]+)?)")
+        message(FATAL_ERROR "weft: ${WEFT_GO} does not tell its version (${weft_go_result}): "
+            "${weft_go_found}${weft_go_error} ${weft_go_help}")
+    endif()
+    if(CMAKE_MATCH_1 VERSION_LESS weft_go_wanted)
+        message(FATAL_ERROR "weft: ${WEFT_GO} is Go ${CMAKE_MATCH_1}, which is too old. ${weft_go_help}")
+    endif()
+endmacro()
+
+function(weft_add_go_library shared archive)
+    set(source "${PROJECT_SOURCE_DIR}")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+        "${source}/cancel/*.go" "${source}/core/*.go" "${source}/epoll/*.go" "${source}/iocp/*.go"
+        "${source}/capi/*.go" "${source}/capi/*.c" "${source}/capi/*.h" "${source}/include/weft/c/*.h")
+    list(FILTER sources EXCLUDE REGEX "_test\\.go$")
+    list(APPEND sources "${source}/include/weft.h" "${source}/go.mod" "${source}/go.sum" "${WEFT_GO}")
+
+    # -O2 -g stays: the default of cgo, which CGO_CFLAGS would otherwise replace.
+    set(go "${CMAKE_COMMAND}" -E env ${weft_go_environment} "CC=${CMAKE_C_COMPILER}"
+        "CGO_CFLAGS=-O2 -g ${WEFT_CGO_CFLAGS}" "CGO_LDFLAGS=-O2 -g ${WEFT_CGO_LDFLAGS}"
+        "${WEFT_GO}" build -trimpath -buildvcs=false ${WEFT_GO_FLAGS})
+
+    # The Go linker runs the C compiler in a folder of its own, so the path of the version script is absolute; it
+    # stands in quotes of its own because -ldflags and -extldflags are each split at spaces.
+    get_filename_component(folder "${shared}" DIRECTORY)
+    get_filename_component(file "${shared}" NAME)
+    set(soname "libweft.so.${WEFT_ABI_VERSION}")
+    set(map "${source}/capi/weft.map")
+    set(linker "-Wl,-soname,${soname} '-Wl,--version-script=${map}' -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete")
+    string(REGEX REPLACE "\\.[^.]*$" ".h" header "${shared}")
+    add_custom_command(OUTPUT "${shared}" "${folder}/${soname}" "${folder}/libweft.so"
+        COMMAND ${go} -buildmode=c-shared "-ldflags=-buildid= \"-extldflags=${linker}\"" -o "${shared}" ./capi/libweft
+        COMMAND "${CMAKE_COMMAND}" -E rm -f "${header}"
+        COMMAND "${CMAKE_COMMAND}" -E create_symlink "${file}" "${folder}/${soname}"
+        COMMAND "${CMAKE_COMMAND}" -E create_symlink "${soname}" "${folder}/libweft.so"
+        DEPENDS ${sources} "${map}" WORKING_DIRECTORY "${source}" VERBATIM COMMENT "Go: ${file}")
+
+    string(REGEX REPLACE "\\.a$" ".h" header "${archive}")
+    add_custom_command(OUTPUT "${archive}"
+        COMMAND ${go} -buildmode=c-archive -ldflags=-buildid= -o "${archive}" ./capi/libweft
+        COMMAND "${CMAKE_COMMAND}" -E rm -f "${header}"
+        DEPENDS ${sources} WORKING_DIRECTORY "${source}" VERBATIM COMMENT "Go: libweft.a")
+endfunction()
