@@ -17,8 +17,9 @@ foreach(type RELEASE RELWITHDEBINFO MINSIZEREL)
     string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_${type} "${CMAKE_CXX_FLAGS_${type}}")
 endforeach()
 
-add_library(weft_warnings INTERFACE)
-target_compile_options(weft_warnings INTERFACE -Wall -Wextra -pedantic -Werror)
+if(WEFT_DEVELOPER)
+    add_compile_options(-Wall -Wextra -pedantic -Werror)
+endif()
 
 # Seconds that a test may take; WEFT_TEST_SCALE multiplies them, as it does the amount of work in the tests.
 set(WEFT_TEST_SCALE 1)
