@@ -32,16 +32,18 @@ enum { LANE_FREE = 0, LANE_RUNNING = 1, LANE_STOPPING = 2, LANE_STOPPED = 3 };
 /* lane_worker.park */
 enum { LANE_AWAKE = 0, LANE_ANNOUNCED = 1, LANE_PARKED = 2, LANE_PARKED_IN_POLLER = 3, LANE_NOTIFIED = 4 };
 
+/* lane_runtime.monitor */
+enum { LANE_MONITOR_AWAKE = 0, LANE_MONITOR_ASLEEP = 1, LANE_MONITOR_ENDS = 2 };
+
 /* lane_runtime.inject when nothing more is accepted */
 #define LANE_INJECT_CLOSED UINT64_C(1)
 
 /* Why the lane goes back to Go. */
 enum {
-    LANE_IDLE = 0,    /* nothing to run here: look elsewhere */
-    LANE_STEAL = 1,   /* another worker has a backlog */
-    LANE_TIMERS = 2,  /* a timer is due somewhere */
-    LANE_POLL = 3,    /* busy, and nobody has polled for a while */
-    LANE_STOP = 4,    /* the runtime is stopping, and nothing is left here */
+    LANE_STEAL = 1,  /* another worker has a backlog */
+    LANE_TIMERS = 2, /* a timer is due somewhere */
+    LANE_POLL = 3,   /* busy, and nobody has polled for a while */
+    LANE_STOP = 4,   /* the runtime is stopping, and nothing is left here */
 };
 
 /* One timer wheel: Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987. Ticks of 2^14 ns, levels of 64 slots. */
@@ -81,6 +83,7 @@ typedef struct lane_worker {
     uint32_t check_interval;             /* owner: ops between two looks at the clock, adapted */
     int64_t checked_at;                  /* owner: ns of that look */
     int64_t spin_ns;                     /* owner: how long to look for work before parking, adapted */
+    uint64_t wake_after;                 /* owner: ticks before which a push wakes nobody, so that futile wakes stay rare */
     /* Statistics: owner writes, all read. */
     _Alignas(128) _Atomic uint64_t crossings;
     _Atomic uint64_t steals;
@@ -93,6 +96,7 @@ typedef struct lane_worker {
     _Atomic uint64_t io_immediate;
     /* Thieves' line. */
     _Alignas(128) _Atomic uint32_t thief; /* atomic: 1 while somebody else holds, or wants to hold, the queue */
+    _Atomic uint64_t stalled;             /* atomic: ticks at which the monitor found the worker stalled; its last op may be taken */
     /* Wakers' line. */
     _Alignas(128) _Atomic uint32_t park; /* atomic: LANE_AWAKE ...; the futex word */
     _Alignas(128) lane_wheel wheel;
@@ -145,7 +149,7 @@ struct lane_runtime {
     _Atomic int64_t polled_at;     /* atomic: ns of the last poll by anybody */
     _Atomic uint64_t released;     /* atomic: closed descriptors whose last op has let go, linked by next_free */
     /* Monitor's line. */
-    _Alignas(128) _Atomic uint32_t monitor; /* atomic: 1 while the monitor sleeps without a timeout; the futex word */
+    _Alignas(128) _Atomic uint32_t monitor; /* atomic: LANE_MONITOR_AWAKE ...; the futex word */
     /* Statistics of threads that are no workers. */
     _Alignas(128) _Atomic uint64_t crossings;
     _Atomic uint64_t wakes;

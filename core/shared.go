@@ -46,11 +46,10 @@ const InjectClosed = uint64(1)
 type Reason uint32
 
 const (
-	Idle     Reason = iota // nothing to run here: look elsewhere
-	Steal                  // another worker has a backlog
-	Timers                 // a timer is due somewhere
-	PollTurn               // busy, and nobody has polled for a while
-	Stop                   // the runtime is stopping, and nothing is left here
+	ReasonSteal  Reason = iota + 1 // another worker has a backlog
+	ReasonTimers                   // a timer is due somewhere
+	ReasonPoll                     // busy, and nobody has polled for a while
+	ReasonStop                     // the runtime is stopping, and nothing is left here
 )
 
 // Op is weft_op: a function to be called with the op's own address, and a link.
@@ -125,8 +124,8 @@ type WorkerMemory struct {
 	IOStreak      uint32        // owner
 	CheckInterval uint32        // owner: ops between two looks at the clock
 	CheckedAt     int64         // owner: ns
-	SpinNS        int64         // owner
-	_             [128 - 120]byte
+	SpinNS        int64         // owner: how long to look for work before parking
+	WakeAfter     uint64        // owner: ticks before which a push wakes nobody
 
 	Crossings   atomic.Uint64 // owner writes, all read; so the rest of the line
 	Steals      atomic.Uint64
@@ -139,8 +138,9 @@ type WorkerMemory struct {
 	IOImmediate atomic.Uint64
 	_           [128 - 72]byte
 
-	Thief atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
-	_     [124]byte
+	Thief   atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
+	Stalled atomic.Uint64 // ticks at which the monitor found the worker stalled: its last op may be taken
+	_       [112]byte
 
 	Park atomic.Uint32 // Awake ...; the futex word of the C lane
 	_    [124]byte

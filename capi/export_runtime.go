@@ -1,0 +1,121 @@
+package capi
+
+/*
+#include "threads.h"
+*/
+import "C"
+
+import (
+	"runtime"
+
+	"weft/core"
+)
+
+// guard turns a panic of an export into WEFT_EPANIC. Deferred, with the export's result.
+func guard(code *C.int) {
+	if recover() != nil {
+		*code = C.WEFT_EPANIC
+	}
+}
+
+// codeOf translates what core returns.
+func codeOf(err error) C.int {
+	if err == nil {
+		return C.WEFT_OK
+	}
+	if e, ok := err.(core.Error); ok {
+		return C.int(e)
+	}
+	return C.WEFT_ESYSTEM
+}
+
+//export weftgo_runtime_create
+func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, name *C.char, id *C.uint64_t) (code C.int) {
+	defer guard(&code)
+	e := reserve()
+	if e == nil {
+		return C.WEFT_ELIMIT
+	}
+	cpus := runtime.GOMAXPROCS(0)
+	if workers == 0 {
+		workers = C.uint32_t(min(cpus, core.WorkersMax))
+	}
+	r, err := core.New(core.Config{
+		Shared:     shared(e.slot),
+		ID:         e.id,
+		Workers:    int(workers),
+		CPUs:       cpus,
+		Lane:       lane{},
+		Memory:     memory{},
+		Poller:     newPoller(),
+		Call:       call,
+		Asymmetric: bool(C.lane_asymmetric),
+		Start: func(count int, main func(i int)) error {
+			e.main = main
+			if rc := C.lane_threads_start(C.uint32_t(e.slot), C.uint32_t(count), stackBytes, name); rc != 0 {
+				return core.Error(rc)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		e.release()
+		return codeOf(err)
+	}
+	table.mu.Lock()
+	e.runtime = r
+	table.mu.Unlock()
+	*id = C.uint64_t(e.id)
+	return C.WEFT_OK
+}
+
+//export weftgo_thread_main
+func weftgo_thread_main(slot, index C.uint32_t) {
+	table.mu.Lock()
+	main := table.entries[slot].main
+	table.mu.Unlock()
+	main(int(index))
+}
+
+// end waits for the runtime's workers and its threads. Not on one of them.
+func (e *entry) end() {
+	e.runtime.Stop()
+	e.runtime.Wait()
+	e.join.Do(func() { C.lane_threads_join(C.uint32_t(e.slot)) })
+}
+
+//export weftgo_runtime_stop
+func weftgo_runtime_stop(id C.uint64_t, wait C.int) (code C.int) {
+	defer guard(&code)
+	e := find(uint64(id))
+	if e == nil {
+		return C.WEFT_EBADHANDLE
+	}
+	if wait == 0 {
+		e.runtime.Stop()
+	} else {
+		e.end()
+	}
+	return C.WEFT_OK
+}
+
+//export weftgo_runtime_destroy
+func weftgo_runtime_destroy(id C.uint64_t, wait C.int) (code C.int) {
+	defer guard(&code)
+	e := find(uint64(id))
+	if e == nil || !e.claim() {
+		return C.WEFT_EBADHANDLE
+	}
+	reap := func() {
+		e.end()
+		e.runtime.Destroy()
+		e.release()
+	}
+	if wait == 0 {
+		e.runtime.Stop()
+		go reap()
+	} else {
+		reap()
+	}
+	return C.WEFT_OK
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lane.c: the owner's end of a worker's queue, the loop that runs ops, and injection from other threads.
+ *
+ * The queue is a growing ring that the owner uses as a stack at its newest end and thieves as a queue at its oldest
+ * end (Chase and Lev, "Dynamic circular work-stealing deque", 2005, gives the shape), and a second ring, first in first out, for
+ * those who yielded. Both are guarded by the queue section of lane_internal.h instead of by Chase and Lev's fence and
+ * compare-and-swap: docs/decisions/queue.md says why and what it costs. Owner: the worker's thread. Thieves: core/queue.go.
+ */
+#include "lane_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io.h"
+
+enum {
+    FAIR_INTERVAL = 61,         /* ops between two looks at the injection queue and at the oldest ends; the prime Go uses */
+    CHECK_INTERVAL_MAX = 61 * 64,
+    CHECK_SHORT_NS = 10000,     /* looks at the clock are aimed at 10 to 40 us apart */
+    CHECK_LONG_NS = 40000,
+    POLL_INTERVAL_NS = 50000,   /* a busy worker lets the poller have a turn this often */
+    INJECTED_WAKE = 16,         /* this many ops from outside at once are worth a second worker */
+    WAKE_GAP_OPS = 32,          /* ops between two wakes by the same producer */
+};
+
+LANE_TLS lane_worker *lane_self;
+lane_runtime lane_table[LANE_RUNTIMES_MAX];
+_Atomic uint32_t lane_forked;
+
+lane_runtime *lane_runtime_of(uint64_t id) {
+    uint64_t slot = (id & 0xff) - 1;
+    if (slot >= LANE_RUNTIMES_MAX) return NULL;
+    lane_runtime *runtime = &lane_table[slot];
+    /* acquire pairs with the store of ID in core's newRuntime: a live handle shows an initialised runtime. */
+    return atomic_load_explicit(&runtime->id, memory_order_acquire) == id ? runtime : NULL;
+}
+
+LANE_COLD void lane_enter_contended(lane_worker *worker) {
+    do {
+        lane_leave(worker);
+        for (uint32_t spins = 0; atomic_load_explicit(&worker->thief, memory_order_acquire) != 0; spins++)
+            lane_pause(spins);
+        atomic_store_explicit(&worker->turn, 1, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst);
+    } while (atomic_load_explicit(&worker->thief, memory_order_acquire) != 0);
+}
+
+/* Doubles a ring. Inside the queue section, so no thief reads the old one and it can go at once. */
+static LANE_COLD void lane_grow(uint64_t *ring, int64_t *mask, int64_t first, int64_t end) {
+    uint64_t *old = (uint64_t *)(uintptr_t)*ring;
+    int64_t size = (*mask + 1) * 2;
+    uint64_t *grown = malloc((size_t)size * sizeof *grown);
+    if (grown == NULL) {
+        fputs("weft: out of memory while a worker's queue grows\n", stderr);
+        abort();
+    }
+    for (int64_t i = first; i < end; i++) grown[i & (size - 1)] = old[i & *mask];
+    free(old);
+    *ring = (uint64_t)(uintptr_t)grown;
+    *mask = size - 1;
+}
+
+static inline void lane_put(lane_worker *worker, void *runnable) {
+    int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
+    int64_t top = atomic_load_explicit(&worker->top, memory_order_relaxed);
+    if (LANE_UNLIKELY(bottom - top > worker->mask)) lane_grow(&worker->ring, &worker->mask, top, bottom);
+    ((uint64_t *)(uintptr_t)worker->ring)[bottom & worker->mask] = (uint64_t)(uintptr_t)runnable;
+    atomic_store_explicit(&worker->bottom, bottom + 1, memory_order_relaxed);
+}
+
+static inline void lane_put_behind(lane_worker *worker, void *runnable) {
+    int64_t tail = atomic_load_explicit(&worker->yield_tail, memory_order_relaxed);
+    int64_t head = atomic_load_explicit(&worker->yield_head, memory_order_relaxed);
+    if (LANE_UNLIKELY(tail - head > worker->yield_mask)) lane_grow(&worker->yield_ring, &worker->yield_mask, head, tail);
+    ((uint64_t *)(uintptr_t)worker->yield_ring)[tail & worker->yield_mask] = (uint64_t)(uintptr_t)runnable;
+    atomic_store_explicit(&worker->yield_tail, tail + 1, memory_order_relaxed);
+}
+
+static inline lane_runnable *lane_take_newest(lane_worker *worker) {
+    int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
+    if (bottom == atomic_load_explicit(&worker->top, memory_order_relaxed)) return NULL;
+    bottom--;
+    atomic_store_explicit(&worker->bottom, bottom, memory_order_relaxed);
+    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)worker->ring)[bottom & worker->mask];
+}
+
+static inline lane_runnable *lane_take_yielded(lane_worker *worker) {
+    int64_t head = atomic_load_explicit(&worker->yield_head, memory_order_relaxed);
+    if (head == atomic_load_explicit(&worker->yield_tail, memory_order_relaxed)) return NULL;
+    atomic_store_explicit(&worker->yield_head, head + 1, memory_order_relaxed);
+    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)worker->yield_ring)[head & worker->yield_mask];
+}
+
+static lane_runnable *lane_take_oldest(lane_worker *worker) {
+    int64_t top = atomic_load_explicit(&worker->top, memory_order_relaxed);
+    if (top == atomic_load_explicit(&worker->bottom, memory_order_relaxed)) return NULL;
+    atomic_store_explicit(&worker->top, top + 1, memory_order_relaxed);
+    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)worker->ring)[top & worker->mask];
+}
+
+void lane_push_quiet(lane_worker *worker, void *runnable) {
+    lane_enter(worker);
+    lane_put(worker, runnable);
+    lane_leave(worker);
+}
+
+static LANE_COLD void lane_offer(lane_worker *worker, lane_runtime *runtime) {
+    worker->wake_after = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + WAKE_GAP_OPS;
+    lane_wake_one(runtime);
+}
+
+/* Queues on the caller's own worker. A second worker is woken only when the deque already held an op: one op that its producer runs
+ * next is no reason to wake anybody, and should the producer block, the monitor sees it. The loads of the sleepers' words need
+ * no barrier: a wake that is missed costs parallelism until the next push or the monitor's next look, never an op. */
+static inline void lane_push(lane_worker *worker, lane_runtime *runtime, void *runnable) {
+    lane_enter(worker);
+    bool held = atomic_load_explicit(&worker->bottom, memory_order_relaxed) !=
+                atomic_load_explicit(&worker->top, memory_order_relaxed);
+    lane_put(worker, runnable);
+    lane_leave(worker);
+    if (held && LANE_UNLIKELY(lane_any_idle(runtime)) &&
+        atomic_load_explicit(&worker->ticks, memory_order_relaxed) >= worker->wake_after)
+        lane_offer(worker, runtime);
+}
+
+static inline void lane_push_behind(lane_worker *worker, void *runnable) {
+    lane_enter(worker);
+    lane_put_behind(worker, runnable);
+    lane_leave(worker);
+}
+
+/* Injects a chain; first is the newest and runs last. A Treiber stack that is only ever taken whole, so it has no ABA problem.
+ * The exchange on inject is seq_cst: release publishes the ops to lane_drain; and, as a full barrier, it stands between the publication
+ * and the look at the sleepers, against lane_park's announcement and second look. Model: docs/models/park.pml. */
+int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake) {
+    uint64_t head = atomic_load_explicit(&runtime->inject, memory_order_relaxed);
+    do {
+        if (head == LANE_INJECT_CLOSED) return WEFT_ESTOPPED;
+        last->next_ = (weft_op *)(uintptr_t)head;
+    } while (!atomic_compare_exchange_weak_explicit(&runtime->inject, &head, (uint64_t)(uintptr_t)first, memory_order_seq_cst,
+                                                    memory_order_relaxed));
+    /* A list that was not empty has been announced already by whoever began it. */
+    if (wake && head == 0 && atomic_load_explicit(&runtime->spinning, memory_order_seq_cst) == 0) lane_wake_one(runtime);
+    return WEFT_OK;
+}
+
+/* Moves everything injected to the worker's own deque; the list is newest first, so the oldest ends up at the end that is taken next. */
+static bool lane_drain(lane_worker *worker, lane_runtime *runtime) {
+    uint64_t head = atomic_load_explicit(&runtime->inject, memory_order_relaxed);
+    do {
+        if (head <= LANE_INJECT_CLOSED) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&runtime->inject, &head, 0, memory_order_acquire, memory_order_relaxed));
+    uint64_t count = 0;
+    lane_enter(worker);
+    for (weft_op *op = (weft_op *)(uintptr_t)head; op != NULL; count++) {
+        weft_op *next = op->next_;
+        lane_put(worker, op);
+        op = next;
+    }
+    lane_leave(worker);
+    lane_count(&worker->injected, count);
+    if (count >= INJECTED_WAKE && lane_any_idle(runtime)) lane_wake_one(runtime);
+    return true;
+}
+
+static bool lane_timer_due(const lane_runtime *runtime, int64_t now) {
+    for (uint32_t i = 0; i < runtime->worker_count; i++)
+        if (atomic_load_explicit(&lane_worker_at(runtime, i)->wheel.earliest, memory_order_relaxed) <= now) return true;
+    return false;
+}
+
+/* The look at the clock that a busy worker takes every check_interval ops. Returns a reason to enter Go, or 0. */
+static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime) {
+    int64_t now = lane_now();
+    int64_t passed = now - worker->checked_at;
+    worker->checked_at = now;
+    if (passed < CHECK_SHORT_NS && worker->check_interval < CHECK_INTERVAL_MAX)
+        worker->check_interval *= 2;
+    else if (passed > CHECK_LONG_NS && worker->check_interval > FAIR_INTERVAL)
+        worker->check_interval /= 2;
+    if (lane_length(worker) >= 2 && lane_any_idle(runtime)) lane_wake_one(runtime);
+    /* A keeper who sleeps minds both himself. */
+    if (atomic_load_explicit(&runtime->keeper, memory_order_relaxed) != 0) return 0;
+    if (lane_timer_due(runtime, now)) return LANE_TIMERS;
+    if (atomic_load_explicit(&runtime->descriptors, memory_order_relaxed) != 0 &&
+        now - atomic_load_explicit(&runtime->polled_at, memory_order_relaxed) > POLL_INTERVAL_NS)
+        return LANE_POLL;
+    return 0;
+}
+
+static inline void lane_begin(lane_worker *worker, lane_runnable *runnable) {
+    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
+    atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
+    worker->io_streak = 0;
+    runnable->run(runnable);
+}
+
+uint32_t lane_run(lane_worker *worker) {
+    lane_runtime *runtime = lane_runtime_at(worker);
+    uint32_t fair = FAIR_INTERVAL;
+    uint32_t until_check = worker->check_interval;
+    bool oldest_yielded = false;
+    for (;;) {
+        lane_runnable *runnable = NULL;
+        if (LANE_UNLIKELY(--fair == 0)) {
+            fair = FAIR_INTERVAL;
+            lane_drain(worker, runtime);
+            if (until_check <= FAIR_INTERVAL) {
+                uint32_t reason = lane_check(worker, runtime);
+                if (reason != 0) return reason;
+                until_check = worker->check_interval;
+            } else {
+                until_check -= FAIR_INTERVAL;
+            }
+            /* In turn the oldest of the deque and of those who yielded, so that neither starves behind the newest. */
+            lane_enter(worker);
+            runnable = oldest_yielded ? lane_take_yielded(worker) : lane_take_oldest(worker);
+            oldest_yielded = !oldest_yielded;
+        } else {
+            lane_enter(worker);
+        }
+        if (runnable == NULL) runnable = lane_take_newest(worker);
+        if (runnable == NULL) runnable = lane_take_yielded(worker);
+        lane_leave(worker);
+        if (LANE_LIKELY(runnable != NULL)) {
+            lane_begin(worker, runnable);
+            continue;
+        }
+        if (lane_drain(worker, runtime)) continue;
+        uint32_t reason = lane_park(worker);
+        if (reason != 0) return reason;
+        fair = FAIR_INTERVAL;
+        until_check = worker->check_interval;
+    }
+}
+
+/* The public calls. */
+
+int weft_schedule_local(weft_runtime handle, void *runnable, int behind) {
+    lane_worker *worker = lane_self;
+    if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
+    lane_runtime *runtime = lane_runtime_at(worker);
+    if (LANE_UNLIKELY(atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING)) return WEFT_ESTOPPED;
+    if (behind)
+        lane_push_behind(worker, runnable);
+    else
+        lane_push(worker, runtime, runnable);
+    return WEFT_OK;
+}
+
+int weft_resume_local(weft_runtime handle, void *runnable) {
+    lane_worker *worker = lane_self;
+    if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
+    lane_push(worker, lane_runtime_at(worker), runnable);
+    return WEFT_OK;
+}
+
+int lane_complete(lane_runtime *runtime, weft_op *op) {
+    lane_worker *worker = lane_self;
+    if (worker != NULL && lane_runtime_at(worker) == runtime) {
+        lane_push(worker, runtime, op);
+        return WEFT_OK;
+    }
+    return lane_inject(runtime, op, op, true);
+}
+
+/* For an accepted op that its canceller holds: the drain of a stopping runtime may end before the canceller gets here, and the op must run
+ * all the same. */
+void lane_finish(lane_runtime *runtime, weft_op *op) {
+    if (lane_complete(runtime, op) != WEFT_OK) op->run(op);
+}
+
+/* Finds the runtime of a handle for a thread that is not its worker, and says why not. */
+static int lane_find(weft_runtime handle, lane_runtime **found) {
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    *found = lane_runtime_of(handle.id);
+    return *found == NULL ? WEFT_EBADHANDLE : WEFT_OK;
+}
+
+static int lane_start(weft_runtime handle, weft_op *op, int behind) {
+    if (op == NULL || op->run == NULL) return WEFT_EINVAL;
+    int rc = weft_schedule_local(handle, op, behind);
+    if (rc != WEFT_ENOTWORKER) return rc;
+    lane_runtime *runtime;
+    rc = lane_find(handle, &runtime);
+    if (rc != WEFT_OK) return rc;
+    /* An op that passes this test while the runtime begins to stop is still accepted: the workers drain until lane_inject is closed. */
+    if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
+    return lane_inject(runtime, op, op, true);
+}
+
+int weft_schedule(weft_runtime handle, weft_op *op) { return lane_start(handle, op, 0); }
+
+int weft_yield(weft_runtime handle, weft_op *op) { return lane_start(handle, op, 1); }
+
+int weft_resume(weft_runtime handle, weft_op *op) {
+    if (op == NULL || op->run == NULL) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    int rc = lane_find(handle, &runtime);
+    return rc != WEFT_OK ? rc : lane_complete(runtime, op);
+}
+
+int weft_schedule_batch(weft_runtime handle, weft_op *const *ops, uint64_t count) {
+    lane_runtime *runtime;
+    int rc = lane_find(handle, &runtime);
+    if (rc != WEFT_OK) return rc;
+    if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
+    if (count == 0) return WEFT_OK;
+    if (ops == NULL) return WEFT_EINVAL;
+    for (uint64_t i = 0; i < count; i++)
+        if (ops[i] == NULL || ops[i]->run == NULL) return WEFT_EINVAL;
+    lane_worker *worker = lane_self;
+    if (worker != NULL && lane_runtime_at(worker) == runtime) {
+        for (uint64_t i = count; i-- > 1;) lane_push_quiet(worker, ops[i]);
+        lane_push(worker, runtime, ops[0]);
+        return WEFT_OK;
+    }
+    for (uint64_t i = count; i-- > 1;) ops[i]->next_ = ops[i - 1];
+    return lane_inject(runtime, ops[count - 1], ops[0], true);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lane_internal.h: what the C files of the lane offer each other. The queue section stands here because run loop, pushes
+ * and poller all inline it.
+ */
+#ifndef WEFT_LANE_INTERNAL_H
+#define WEFT_LANE_INTERNAL_H
+
+#include "lane.h"
+
+#if defined(__ELF__)
+#define LANE_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define LANE_TLS _Thread_local
+#endif
+#define LANE_LIKELY(x) __builtin_expect(!!(x), 1)
+#define LANE_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define LANE_COLD __attribute__((noinline, cold))
+
+/* A runnable: memory whose first word is a function to be called with the memory's address. */
+typedef struct lane_runnable {
+    void (*run)(struct lane_runnable *);
+} lane_runnable;
+
+extern LANE_TLS lane_worker *lane_self;            /* the calling thread's worker, or NULL */
+extern lane_runtime lane_table[LANE_RUNTIMES_MAX]; /* by slot; type-stable, so that a stale handle reads no freed memory */
+extern bool lane_asymmetric;                       /* immutable after load: lane_barrier reaches every thread */
+extern _Atomic uint32_t lane_forked;               /* atomic: 1 in a forked child */
+
+/* lane.c */
+lane_runtime *lane_runtime_of(uint64_t id);                       /* NULL when stale */
+void lane_push_quiet(lane_worker *worker, void *runnable);        /* owner only; wakes nobody */
+int lane_complete(lane_runtime *runtime, weft_op *op);            /* queues a continuation, from any thread */
+void lane_finish(lane_runtime *runtime, weft_op *op);             /* lane_complete; when no worker is left, runs it here */
+int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake); /* first runs last; WEFT_ESTOPPED once closed */
+uint32_t lane_run(lane_worker *worker);                           /* until there is something that only Go can do */
+
+/* park.c */
+void lane_wake_one(lane_runtime *runtime);
+void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle */
+uint32_t lane_park(lane_worker *worker);                      /* 0: look for ops again; else a reason for Go */
+
+/* watch.c */
+uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until all workers are stalled or the runtime has stopped */
+
+/* os.c */
+int64_t lane_now(void); /* monotonic ns */
+void lane_barrier(void);
+void lane_pause(uint32_t spins);
+void lane_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns); /* INT64_MAX: no deadline */
+void lane_futex_wake(_Atomic uint32_t *word);
+
+static inline lane_runtime *lane_runtime_at(const lane_worker *worker) {
+    return (lane_runtime *)(uintptr_t)worker->runtime;
+}
+
+static inline lane_worker *lane_worker_at(const lane_runtime *runtime, uint32_t index) {
+    return (lane_worker *)(uintptr_t)runtime->workers + index;
+}
+
+static inline void lane_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* A statistic that one thread writes and others read. */
+static inline void lane_count(_Atomic uint64_t *counter, uint64_t by) {
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by, memory_order_relaxed);
+}
+
+/* Counts for the calling thread: in its worker if it is one of this runtime, else in the runtime. */
+#define LANE_COUNT(runtime, field, by)                                                          \
+    do {                                                                                        \
+        lane_worker *self_ = lane_self;                                                         \
+        if (self_ != NULL && lane_runtime_at(self_) == (runtime))                               \
+            lane_count(&self_->field, (by));                                                    \
+        else                                                                                    \
+            atomic_fetch_add_explicit(&(runtime)->field, (by), memory_order_relaxed);           \
+    } while (0)
+
+LANE_COLD void lane_enter_contended(lane_worker *worker);
+
+/* Opens the owner's queue section.
+ *   store turn = 1, barrier, load thief  against  queue.go's seize: store thief = 1, process-wide barrier, load turn.
+ * One of the two sees the other. The owner's barrier is only the compiler's when the thief's reaches every thread
+ * (membarrier); else it is a full one. Without either both could enter, and an op would run twice.
+ * acquire on thief pairs with the release by which queue.go's release gives the queue back: it makes the thief's changes visible.
+ * Model: docs/models/queue.pml. */
+static inline void lane_enter(lane_worker *worker) {
+    atomic_store_explicit(&worker->turn, 1, memory_order_relaxed);
+    if (LANE_LIKELY(lane_asymmetric))
+        atomic_signal_fence(memory_order_seq_cst);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+    if (LANE_UNLIKELY(atomic_load_explicit(&worker->thief, memory_order_acquire) != 0)) lane_enter_contended(worker);
+}
+
+/* Closes it. release pairs with the load of turn in queue.go's seize: the thief then sees every change made inside. */
+static inline void lane_leave(lane_worker *worker) {
+    atomic_store_explicit(&worker->turn, 0, memory_order_release);
+}
+
+/* Ops queued at a worker. Outside the queue section it is only a hint. */
+static inline int64_t lane_length(const lane_worker *worker) {
+    int64_t deque = atomic_load_explicit(&worker->bottom, memory_order_relaxed) -
+                    atomic_load_explicit(&worker->top, memory_order_relaxed);
+    int64_t yields = atomic_load_explicit(&worker->yield_tail, memory_order_relaxed) -
+                     atomic_load_explicit(&worker->yield_head, memory_order_relaxed);
+    return deque + yields;
+}
+
+static inline bool lane_any_idle(const lane_runtime *runtime) {
+    uint64_t idle = atomic_load_explicit(&runtime->idle[0], memory_order_relaxed);
+    if (LANE_UNLIKELY(runtime->worker_count > 64))
+        for (int i = 1; i < LANE_WORKERS_MAX / 64; i++)
+            idle |= atomic_load_explicit(&runtime->idle[i], memory_order_relaxed);
+    return idle != 0;
+}
+
+/* Whether a worker has something that another should take: two ops or more, or one behind a stalled one. A lone op of a worker
+ * that makes progress is left to it: taking it would cost more than running it. */
+static inline bool lane_has_backlog(const lane_worker *worker) {
+    int64_t length = lane_length(worker);
+    if (length >= 2) return true;
+    return length == 1 && atomic_load_explicit(&worker->stalled, memory_order_relaxed) ==
+                              atomic_load_explicit(&worker->ticks, memory_order_relaxed);
+}
+
+#endif

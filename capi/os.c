@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * os.c: the few services of the operating system that the lane needs: clock, futex, process-wide barrier, pause.
+ */
+#include "lane_internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+bool lane_asymmetric;
+
+/* A forked child has none of the threads: it must not queue anything, and its calls say so. */
+static void lane_after_fork(void) {
+    lane_self = NULL;
+    atomic_store_explicit(&lane_forked, 1, memory_order_relaxed);
+}
+
+__attribute__((constructor)) static void lane_load(void) {
+    lane_asymmetric = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    pthread_atfork(NULL, NULL, lane_after_fork);
+}
+
+int64_t lane_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t weft_now_ns(void) { return lane_now(); }
+
+/* A full barrier in every running thread of the process. Partner: lane_enter. */
+void lane_barrier(void) {
+    if (lane_asymmetric)
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Waits for another thread's short section: first by the CPU's pause, then by giving the CPU away, since on a crowded machine that thread
+ * may have lost it, and at last by sleeping, since it may be one of lower priority. */
+void lane_pause(uint32_t spins) {
+    if (spins < 64) {
+        lane_relax();
+    } else if (spins < 1024) {
+        sched_yield();
+    } else {
+        int saved = errno;
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        errno = saved;
+    }
+}
+
+/* Sleeps while *word == expected, until a wake, the deadline, a signal, or for no reason. errno is kept: sleeps happen between ops, whose
+ * code may look at it. */
+void lane_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns) {
+    int saved = errno;
+    struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline_ns == INT64_MAX ? NULL : &until, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+    errno = saved;
+}
+
+void lane_futex_wake(_Atomic uint32_t *word) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * park.c: how a worker goes to sleep, and how it is woken, without a lost wake-up and without Go.
+ *
+ * A sleeper announces (park word, idle bit), looks again at everything that could be for it, and sleeps. A producer publishes, then
+ * looks for a sleeper, takes its idle bit, and notifies it. Both orders are sequentially consistent, so one sees the other.
+ * Whoever takes the idle bit owns the right, and has the duty, to notify. One sleeper at a time is the keeper: it sleeps until the
+ * next timer, and in the poller when there are descriptors. Model: docs/models/park.pml. The same protocol in Go: core/purelane.
+ */
+#include "lane_internal.h"
+
+#include "io.h"
+
+enum {
+    SPIN_MAX_NS = 20000, /* about four times a futex wake on the machines this was measured on */
+    SPIN_MIN_NS = 1000,
+};
+
+static inline uint64_t lane_bit(const lane_worker *worker) { return UINT64_C(1) << (worker->index & 63); }
+
+/* Whoever ends the sleep of a runtime sees to it that somebody watches its workers. The relaxed load may miss a monitor that falls asleep just
+ * now: it looks at the idle bits after its announcement (lane_watch), and ours is gone by then. */
+static inline void lane_wake_monitor(lane_runtime *runtime) {
+    if (LANE_UNLIKELY(atomic_load_explicit(&runtime->monitor, memory_order_relaxed) == LANE_MONITOR_ASLEEP)) {
+        uint32_t asleep = LANE_MONITOR_ASLEEP;
+        if (atomic_compare_exchange_strong_explicit(&runtime->monitor, &asleep, LANE_MONITOR_AWAKE, memory_order_seq_cst,
+                                                    memory_order_seq_cst))
+            lane_futex_wake(&runtime->monitor);
+    }
+}
+
+/* Takes an idle worker out of the set, a sleeper that is not the keeper before the keeper. */
+static lane_worker *lane_claim(lane_runtime *runtime) {
+    uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_relaxed);
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t word = 0; word * 64 < runtime->worker_count; word++) {
+            uint64_t idle = atomic_load_explicit(&runtime->idle[word], memory_order_seq_cst);
+            if (pass == 0 && keeper != 0 && (keeper - 1) / 64 == word) idle &= ~(UINT64_C(1) << ((keeper - 1) & 63));
+            while (idle != 0) {
+                uint64_t bit = idle & -idle;
+                idle &= idle - 1;
+                if (atomic_fetch_and_explicit(&runtime->idle[word], ~bit, memory_order_seq_cst) & bit)
+                    return lane_worker_at(runtime, word * 64 + (uint32_t)__builtin_ctzll(bit));
+            }
+        }
+    return NULL;
+}
+
+/* Tells a worker whose idle bit the caller has taken. The exchange is seq_cst and pairs with the compare-and-swap in lane_park: either
+ * that one fails, and the worker does not sleep, or this one returns how it sleeps. acq_rel would do; it is not on a hot path. */
+static void lane_notify(lane_runtime *runtime, lane_worker *worker) {
+    uint32_t how = atomic_exchange_explicit(&worker->park, LANE_NOTIFIED, memory_order_seq_cst);
+    if (how == LANE_PARKED) {
+        lane_futex_wake(&worker->park);
+        LANE_COUNT(runtime, wakes, 1);
+    } else if (how == LANE_PARKED_IN_POLLER) {
+        lane_poll_wake(runtime);
+        LANE_COUNT(runtime, wakes, 1);
+    }
+}
+
+/* Wakes one idle worker, unless one that was woken has not looked yet. waking is set before the claim and cleared by the woken worker before
+ * it looks (lane_unpark): a producer that sees it set published before that look. */
+void lane_wake_one(lane_runtime *runtime) {
+    if (!lane_any_idle(runtime)) return;
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong_explicit(&runtime->waking, &none, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
+    lane_worker *worker = lane_claim(runtime);
+    if (worker == NULL) {
+        atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
+        return;
+    }
+    lane_notify(runtime, worker);
+    lane_wake_monitor(runtime);
+}
+
+void lane_wake(lane_runtime *runtime, lane_worker *worker) {
+    uint64_t bit = lane_bit(worker);
+    if (atomic_fetch_and_explicit(&runtime->idle[worker->index / 64], ~bit, memory_order_seq_cst) & bit) lane_notify(runtime, worker);
+}
+
+static int64_t lane_earliest(const lane_runtime *runtime) {
+    int64_t earliest = INT64_MAX;
+    for (uint32_t i = 0; i < runtime->worker_count; i++) {
+        int64_t at = atomic_load_explicit(&lane_worker_at(runtime, i)->wheel.earliest, memory_order_seq_cst);
+        if (at < earliest) earliest = at;
+    }
+    return earliest;
+}
+
+/* What a worker that has nothing itself could still do. */
+static bool lane_injected(const lane_runtime *runtime) {
+    return atomic_load_explicit(&runtime->inject, memory_order_seq_cst) > LANE_INJECT_CLOSED;
+}
+
+static bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime *runtime) {
+    for (uint32_t i = 0; i < runtime->worker_count; i++)
+        if (i != worker->index && lane_has_backlog(lane_worker_at(runtime, i))) return true;
+    return false;
+}
+
+static bool lane_stopping(const lane_runtime *runtime) {
+    return atomic_load_explicit(&runtime->state, memory_order_seq_cst) != LANE_RUNNING;
+}
+
+/* Looks for work without sleeping, for as long as recent sleeps turned out to be short. At most half of the workers do so at once. */
+static bool lane_spin(lane_worker *worker, lane_runtime *runtime) {
+    if (worker->spin_ns == 0 || runtime->cpus < 2) return false;
+    uint32_t limit = (runtime->worker_count + 1) / 2;
+    if (atomic_fetch_add_explicit(&runtime->spinning, 1, memory_order_seq_cst) >= limit) {
+        atomic_fetch_sub_explicit(&runtime->spinning, 1, memory_order_seq_cst);
+        return false;
+    }
+    int64_t until = lane_now() + worker->spin_ns;
+    bool found = false;
+    do {
+        for (int i = 0; i < 16 && !found; i++) {
+            lane_relax();
+            found = atomic_load_explicit(&runtime->inject, memory_order_relaxed) > LANE_INJECT_CLOSED;
+        }
+        found = found || lane_backlog_elsewhere(worker, runtime) || lane_stopping(runtime);
+    } while (!found && lane_now() < until);
+    /* seq_cst: a producer that saw spinning != 0 published before the second look that lane_park takes after this. */
+    atomic_fetch_sub_explicit(&runtime->spinning, 1, memory_order_seq_cst);
+    if (!found) worker->spin_ns = worker->spin_ns / 2 < SPIN_MIN_NS ? 0 : worker->spin_ns / 2;
+    return found;
+}
+
+/* Back among the living. If a waker has taken the idle bit, waking is ours to clear, before we look for work. */
+static void lane_unpark(lane_worker *worker, lane_runtime *runtime) {
+    uint64_t bit = lane_bit(worker);
+    uint64_t idle = atomic_fetch_and_explicit(&runtime->idle[worker->index / 64], ~bit, memory_order_seq_cst);
+    atomic_store_explicit(&worker->park, LANE_AWAKE, memory_order_relaxed);
+    if ((idle & bit) == 0)
+        atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
+    else
+        lane_wake_monitor(runtime);
+}
+
+/* Sleeps as the keeper. Returns LANE_TIMERS when a timer is due. */
+static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
+    int64_t until;
+    int64_t earliest = lane_earliest(runtime);
+    /* Publish until when we sleep, look again: pairs with weft_schedule_at, which publishes wheel.earliest and then reads sleep_until. */
+    do {
+        until = earliest;
+        atomic_store_explicit(&runtime->sleep_until, until, memory_order_seq_cst);
+        earliest = lane_earliest(runtime);
+    } while (earliest < until);
+    uint32_t reason = 0;
+    uint32_t announced = LANE_ANNOUNCED;
+    bool polls = atomic_load_explicit(&runtime->descriptors, memory_order_seq_cst) != 0;
+    if (until != INT64_MAX && until <= lane_now()) {
+        reason = LANE_TIMERS;
+    } else if (atomic_compare_exchange_strong_explicit(&worker->park, &announced, polls ? LANE_PARKED_IN_POLLER : LANE_PARKED,
+                                                       memory_order_seq_cst, memory_order_seq_cst)) {
+        lane_count(&worker->parks, 1);
+        if (polls) {
+            int64_t timeout = -1;
+            if (until != INT64_MAX) {
+                timeout = until - lane_now();
+                if (timeout < 0) timeout = 0;
+            }
+            lane_poll(runtime, worker, timeout);
+        } else {
+            lane_futex_wait(&worker->park, LANE_PARKED, until);
+        }
+        if (until != INT64_MAX && lane_length(worker) == 0 && until <= lane_now()) reason = LANE_TIMERS;
+    }
+    atomic_store_explicit(&runtime->sleep_until, INT64_MIN, memory_order_seq_cst);
+    atomic_store_explicit(&runtime->keeper, 0, memory_order_seq_cst);
+    return reason;
+}
+
+uint32_t lane_park(lane_worker *worker) {
+    lane_runtime *runtime = lane_runtime_at(worker);
+    if (lane_stopping(runtime)) return LANE_STOP;
+    if (lane_backlog_elsewhere(worker, runtime)) return LANE_STEAL;
+    if (lane_spin(worker, runtime)) return 0;
+
+    atomic_store_explicit(&worker->park, LANE_ANNOUNCED, memory_order_relaxed);
+    /* The announcement. seq_cst, against lane_inject's exchange: see there. The park word is visible to whoever sees the bit. */
+    atomic_fetch_or_explicit(&runtime->idle[worker->index / 64], lane_bit(worker), memory_order_seq_cst);
+    uint32_t reason = 0;
+    if (!lane_injected(runtime) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
+        int64_t slept_at = lane_now();
+        uint32_t nobody = 0;
+        if (atomic_compare_exchange_strong_explicit(&runtime->keeper, &nobody, worker->index + 1, memory_order_seq_cst,
+                                                    memory_order_seq_cst)) {
+            reason = lane_keep(worker, runtime);
+        } else {
+            uint32_t announced = LANE_ANNOUNCED;
+            if (atomic_compare_exchange_strong_explicit(&worker->park, &announced, LANE_PARKED, memory_order_seq_cst,
+                                                        memory_order_seq_cst)) {
+                lane_count(&worker->parks, 1);
+                while (atomic_load_explicit(&worker->park, memory_order_acquire) == LANE_PARKED)
+                    lane_futex_wait(&worker->park, LANE_PARKED, INT64_MAX);
+            }
+        }
+        /* A sleep that a spin would have bridged makes the next one spin. Sleeps that sockets or timers ended say nothing about that. */
+        if (atomic_load_explicit(&worker->park, memory_order_relaxed) == LANE_NOTIFIED &&
+            lane_now() - slept_at < 2 * SPIN_MAX_NS)
+            worker->spin_ns = SPIN_MAX_NS;
+    }
+    lane_unpark(worker, runtime);
+    return reason;
+}

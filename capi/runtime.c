@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * runtime.c: versions, error table, and the life of a runtime as C sees it. Arguments are checked here, before Go is entered.
+ */
+#include "lane_internal.h"
+
+#include <string.h>
+
+#include "export.h"
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+uint32_t weft_version_number(void) { return WEFT_VERSION_NUMBER; }
+
+const char *weft_version_text(void) {
+    return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
+}
+
+uint32_t weft_abi_version(void) { return WEFT_ABI_VERSION; }
+
+uint64_t weft_features(void) {
+    return WEFT_FEATURE_EPOLL | (lane_asymmetric ? WEFT_FEATURE_ASYMMETRIC_BARRIER : 0);
+}
+
+const char *weft_error_text(int code) {
+    switch (code) {
+#define ROW(name, number, text) \
+    case number: return text;
+        WEFT_ERROR_TABLE(ROW)
+#undef ROW
+    }
+    return code == WEFT_OK ? "success" : "unknown error";
+}
+
+const char *weft_error_name(int code) {
+    switch (code) {
+#define ROW(name, number, text) \
+    case number: return #name;
+        WEFT_ERROR_TABLE(ROW)
+#undef ROW
+    }
+    return code == WEFT_OK ? "WEFT_OK" : "WEFT_E?";
+}
+
+enum { STACK_MIN_BYTES = 65536, STACK_DEFAULT_BYTES = 1 << 20, NAME_MAX_BYTES = 10 };
+
+/* Copies a config of any size that we understand: a shorter one leaves the rest at its default, a longer one may only hold zeros there. */
+static int lane_read_config(const weft_runtime_config *given, weft_runtime_config *config) {
+    memset(config, 0, sizeof *config);
+    if (given == NULL) return WEFT_OK;
+    uint32_t size = given->size;
+    if (size < sizeof given->size) return WEFT_EVERSION;
+    for (uint32_t i = sizeof *config; i < size; i++)
+        if (((const unsigned char *)given)[i] != 0) return WEFT_EVERSION;
+    memcpy(config, given, size < sizeof *config ? size : sizeof *config);
+    return WEFT_OK;
+}
+
+int weft_runtime_create(const weft_runtime_config *given, weft_runtime *runtime) {
+    if (runtime == NULL) return WEFT_EINVAL;
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    weft_runtime_config config;
+    int rc = lane_read_config(given, &config);
+    if (rc != WEFT_OK) return rc;
+    if (config.workers > LANE_WORKERS_MAX) return WEFT_EINVAL;
+    if (config.stack_bytes == 0) config.stack_bytes = STACK_DEFAULT_BYTES;
+    if (config.stack_bytes < STACK_MIN_BYTES || config.stack_bytes > UINT64_C(1) << 40) return WEFT_EINVAL;
+    if (config.name == NULL) config.name = "weft";
+    if (strnlen(config.name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES) return WEFT_EINVAL;
+    return weftgo_runtime_create(config.workers, config.stack_bytes, (char *)config.name, &runtime->id);
+}
+
+static bool lane_is_own_worker(weft_runtime runtime) {
+    return lane_self != NULL && lane_self->runtime_id == runtime.id;
+}
+
+int weft_runtime_stop(weft_runtime runtime) {
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    if (lane_runtime_of(runtime.id) == NULL) return WEFT_EBADHANDLE;
+    return weftgo_runtime_stop(runtime.id, !lane_is_own_worker(runtime));
+}
+
+int weft_runtime_destroy(weft_runtime runtime) {
+    if (runtime.id == 0) return WEFT_OK;
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    if (lane_runtime_of(runtime.id) == NULL) return WEFT_EBADHANDLE;
+    return weftgo_runtime_destroy(runtime.id, !lane_is_own_worker(runtime));
+}
+
+weft_runtime weft_runtime_current(void) {
+    return (weft_runtime){lane_self != NULL ? lane_self->runtime_id : 0};
+}
+
+int weft_worker_index(void) { return lane_self != NULL ? (int)lane_self->index : WEFT_ENOTWORKER; }
+
+int weft_runtime_status(weft_runtime handle) {
+    const lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    return atomic_load_explicit(&runtime->state, memory_order_relaxed) == LANE_RUNNING ? WEFT_OK : WEFT_ESTOPPED;
+}
+
+static uint64_t lane_read(const _Atomic uint64_t *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
+
+/* Timers are counted under the wheel's lock; a statistic may read them without, as each is one aligned word. */
+static uint64_t lane_read_word(const uint64_t *counter) { return *(const volatile uint64_t *)counter; }
+
+static void lane_add_worker(const lane_worker *worker, weft_stats *sum) {
+    sum->ops_run += lane_read(&worker->ticks);
+    sum->crossings += lane_read(&worker->crossings);
+    sum->steals += lane_read(&worker->steals);
+    sum->ops_stolen += lane_read(&worker->ops_stolen);
+    sum->parks += lane_read(&worker->parks);
+    sum->wakes += lane_read(&worker->wakes);
+    sum->injected += lane_read(&worker->injected);
+    sum->timers_started += lane_read_word(&worker->wheel.started);
+    sum->timers_fired += lane_read_word(&worker->wheel.fired);
+    sum->timers_cancelled += lane_read_word(&worker->wheel.cancelled);
+    sum->io_started += lane_read(&worker->io_started);
+    sum->io_events += lane_read(&worker->io_events);
+    sum->io_immediate += lane_read(&worker->io_immediate);
+    sum->workers++;
+    uint32_t park = atomic_load_explicit(&worker->park, memory_order_relaxed);
+    sum->parked += park == LANE_PARKED || park == LANE_PARKED_IN_POLLER;
+}
+
+enum { STATS_MIN_BYTES = 16 };
+
+static int lane_write_stats(weft_stats *out, weft_stats *stats) {
+    stats->size = out->size;
+    memcpy(out, stats, out->size < sizeof *stats ? (size_t)out->size : sizeof *stats);
+    return WEFT_OK;
+}
+
+int weft_runtime_stats(weft_runtime handle, weft_stats *out) {
+    if (out == NULL) return WEFT_EINVAL;
+    if (out->size < STATS_MIN_BYTES) return WEFT_EVERSION;
+    const lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    weft_stats stats = {
+        .crossings = lane_read(&runtime->crossings),
+        .wakes = lane_read(&runtime->wakes),
+        .io_started = lane_read(&runtime->io_started),
+        .io_events = lane_read(&runtime->io_events),
+        .io_immediate = lane_read(&runtime->io_immediate),
+        .descriptors = atomic_load_explicit(&runtime->descriptors, memory_order_relaxed),
+    };
+    for (uint32_t i = 0; i < runtime->worker_count; i++) lane_add_worker(lane_worker_at(runtime, i), &stats);
+    return lane_write_stats(out, &stats);
+}
+
+int weft_worker_stats(weft_runtime handle, uint32_t worker, weft_stats *out) {
+    if (out == NULL) return WEFT_EINVAL;
+    if (out->size < STATS_MIN_BYTES) return WEFT_EVERSION;
+    const lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    if (worker >= runtime->worker_count) return WEFT_EINVAL;
+    weft_stats stats = {0};
+    lane_add_worker(lane_worker_at(runtime, worker), &stats);
+    return lane_write_stats(out, &stats);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * threads.h: the threads of a runtime: its workers, and last its monitor.
+ */
+#ifndef WEFT_THREADS_H
+#define WEFT_THREADS_H
+
+#include "lane_internal.h"
+
+/* Starts count threads for the runtime in a slot; each calls weftgo_thread_main(slot, index). All or none: WEFT_OK, WEFT_ELIMIT or WEFT_ENOMEM. */
+int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, const char *name);
+
+/* Waits until they have ended. Once per start. */
+void lane_threads_join(uint32_t slot);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * timer.c: starting and cancelling timers, O(1) list steps in a worker's wheel under the wheel's lock, from any thread.
+ * Advancing the wheel and firing are Go's: core/wheel.go has the structure's invariants.
+ */
+#include "lane_internal.h"
+
+#include "io.h"
+
+enum { TIMER_IDLE = 0, TIMER_PENDING = 1 };
+
+#define SLOT_NEVER (LANE_WHEEL_LEVELS * LANE_WHEEL_SLOTS)
+
+/* acquire pairs with the release in lane_unlock and in wheel.go's unlock: what the last holder linked is seen. */
+static inline void lane_lock(lane_wheel *wheel) {
+    for (uint32_t spins = 0;
+         LANE_UNLIKELY(atomic_exchange_explicit(&wheel->lock, 1, memory_order_acquire) != 0); spins++)
+        while (atomic_load_explicit(&wheel->lock, memory_order_relaxed) != 0) lane_pause(spins++);
+}
+
+static inline void lane_unlock(lane_wheel *wheel) { atomic_store_explicit(&wheel->lock, 0, memory_order_release); }
+
+static inline uint64_t *lane_slot(lane_wheel *wheel, uint32_t slot) {
+    return slot == SLOT_NEVER ? &wheel->never : &wheel->slots[slot];
+}
+
+/* Tick at which a deadline is due: rounded up, so that no timer is early. */
+static inline int64_t lane_tick(int64_t deadline_ns) {
+    const int64_t tick = INT64_C(1) << LANE_WHEEL_TICK_SHIFT;
+    return (int64_t)(((uint64_t)deadline_ns + (uint64_t)(tick - 1)) >> LANE_WHEEL_TICK_SHIFT);
+}
+
+/* Level of the highest digit in which tick differs from elapsed, and its slot there; tick > elapsed. Twin: wheel.go's slotOf. */
+static inline uint32_t lane_slot_of(int64_t tick, int64_t elapsed) {
+    uint32_t level = (uint32_t)(63 - __builtin_clzll((uint64_t)(tick ^ elapsed))) / 6;
+    return level * LANE_WHEEL_SLOTS + ((uint64_t)tick >> (level * 6) & (LANE_WHEEL_SLOTS - 1));
+}
+
+/* Links a timer. Under the lock. Returns whether it is the wheel's earliest now. */
+static bool lane_link(lane_wheel *wheel, weft_timer *timer, int64_t tick) {
+    uint32_t slot = SLOT_NEVER;
+    bool earliest = false;
+    if (tick != INT64_MAX) {
+        slot = lane_slot_of(tick, wheel->elapsed);
+        uint64_t bit = UINT64_C(1) << (slot % LANE_WHEEL_SLOTS);
+        uint64_t *occupied = &wheel->occupied[slot / LANE_WHEEL_SLOTS];
+        if ((*occupied & bit) == 0 || tick < wheel->minimum[slot]) wheel->minimum[slot] = tick;
+        *occupied |= bit;
+        int64_t at = tick << LANE_WHEEL_TICK_SHIFT;
+        earliest = at < atomic_load_explicit(&wheel->earliest, memory_order_relaxed);
+        /* seq_cst: the publication that comes before the look at sleep_until; partner: lane_keep. */
+        if (earliest) atomic_store_explicit(&wheel->earliest, at, memory_order_seq_cst);
+    }
+    uint64_t *head = lane_slot(wheel, slot);
+    weft_timer *first = (weft_timer *)(uintptr_t)*head;
+    timer->link_[0] = first;
+    timer->link_[1] = NULL;
+    if (first != NULL) first->link_[1] = timer;
+    *head = (uint64_t)(uintptr_t)timer;
+    timer->where_[1] = slot;
+    wheel->pending++;
+    return earliest;
+}
+
+/* Unlinks a timer. Under the lock. earliest stays as it is: a wheel that is advanced too soon only recomputes it. */
+static void lane_unlink(lane_wheel *wheel, weft_timer *timer) {
+    uint32_t slot = timer->where_[1];
+    weft_timer *next = timer->link_[0];
+    weft_timer *previous = timer->link_[1];
+    if (next != NULL) next->link_[1] = previous;
+    if (previous != NULL) {
+        previous->link_[0] = next;
+    } else {
+        *lane_slot(wheel, slot) = (uint64_t)(uintptr_t)next;
+        if (next == NULL && slot != SLOT_NEVER)
+            wheel->occupied[slot / LANE_WHEEL_SLOTS] &= ~(UINT64_C(1) << (slot % LANE_WHEEL_SLOTS));
+    }
+    wheel->pending--;
+}
+
+/* Wakes the keeper if it sleeps past the new earliest deadline. A keeper that is awake looks at the wheels before it sleeps. */
+static LANE_COLD void lane_hurry(lane_runtime *runtime, int64_t at) {
+    if (atomic_load_explicit(&runtime->sleep_until, memory_order_seq_cst) <= at) return;
+    uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
+    if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
+}
+
+/* The wheel that a thread uses: a worker its own, another thread any, always the same one. */
+static lane_worker *lane_home(lane_runtime *runtime) {
+    lane_worker *worker = lane_self;
+    if (worker != NULL && lane_runtime_at(worker) == runtime) return worker;
+    return lane_worker_at(runtime, (uint32_t)((uintptr_t)&lane_self >> 12) % runtime->worker_count);
+}
+
+int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns) {
+    if (timer == NULL || timer->op.run == NULL) return WEFT_EINVAL;
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
+    lane_worker *worker = lane_home(runtime);
+    lane_wheel *wheel = &worker->wheel;
+    /* A deadline in the clock's last tick, three centuries away, would not survive the rounding: it is never, too. */
+    int64_t tick = deadline_ns > WEFT_NEVER - (1 << LANE_WHEEL_TICK_SHIFT) ? INT64_MAX
+                   : deadline_ns <= 0                                     ? 0
+                                                                          : lane_tick(deadline_ns);
+    bool earliest = false;
+    lane_lock(wheel);
+    if (wheel->closed || timer->state_ == TIMER_PENDING) {
+        int rc = wheel->closed ? WEFT_ESTOPPED : WEFT_EBUSY;
+        lane_unlock(wheel);
+        return rc;
+    }
+    wheel->started++;
+    timer->deadline_ = deadline_ns;
+    timer->status = WEFT_OK;
+    timer->runtime_ = (uint64_t)(uintptr_t)runtime;
+    timer->where_[0] = worker->index;
+    if (tick <= wheel->elapsed) {
+        wheel->fired++;
+        lane_unlock(wheel);
+        return lane_complete(runtime, &timer->op);
+    }
+    timer->state_ = TIMER_PENDING;
+    earliest = lane_link(wheel, timer, tick);
+    lane_unlock(wheel);
+    if (earliest) lane_hurry(runtime, tick << LANE_WHEEL_TICK_SHIFT);
+    return WEFT_OK;
+}
+
+int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout_ns) {
+    if (timeout_ns <= 0) return weft_schedule_at(runtime, timer, 0);
+    int64_t deadline_ns;
+    if (__builtin_add_overflow(lane_now(), timeout_ns, &deadline_ns)) deadline_ns = WEFT_NEVER;
+    return weft_schedule_at(runtime, timer, deadline_ns);
+}
+
+/* Takes a pending timer out of its wheel; false when it is not pending. where_ and runtime_ are stable while it is; a timer that fires
+ * meanwhile is seen under the lock. */
+static bool lane_take(weft_timer *timer, lane_runtime **runtime, bool count) {
+    *runtime = (lane_runtime *)(uintptr_t)timer->runtime_;
+    if (*runtime == NULL) return false;
+    lane_wheel *wheel = &lane_worker_at(*runtime, timer->where_[0])->wheel;
+    lane_lock(wheel);
+    bool pending = timer->state_ == TIMER_PENDING;
+    if (pending) {
+        lane_unlink(wheel, timer);
+        timer->state_ = TIMER_IDLE;
+        timer->status = WEFT_ECANCELED;
+        if (count) wheel->cancelled++;
+    }
+    lane_unlock(wheel);
+    return pending;
+}
+
+int weft_timer_cancel(weft_timer *timer) {
+    if (timer == NULL) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    if (!lane_take(timer, &runtime, true)) return 1;
+    lane_finish(runtime, &timer->op);
+    return WEFT_OK;
+}
+
+int weft_timer_remove(weft_timer *timer) {
+    if (timer == NULL) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    return lane_take(timer, &runtime, true) ? WEFT_OK : 1;
+}

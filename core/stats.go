@@ -1,0 +1,85 @@
+package core
+
+// Stats are the counters of one worker or of a whole runtime: weft_stats of include/weft/c/runtime.h without its size, in its order.
+type Stats struct {
+	OpsRun          uint64
+	Crossings       uint64
+	Steals          uint64
+	OpsStolen       uint64
+	Parks           uint64
+	Wakes           uint64
+	Injected        uint64
+	TimersStarted   uint64
+	TimersFired     uint64
+	TimersCancelled uint64
+	IOStarted       uint64
+	IOEvents        uint64
+	IOImmediate     uint64
+	Workers         uint64 // level
+	Parked          uint64 // level
+	Descriptors     uint64 // level; 0 for one worker
+}
+
+func (s *Stats) add(o Stats) {
+	s.OpsRun += o.OpsRun
+	s.Crossings += o.Crossings
+	s.Steals += o.Steals
+	s.OpsStolen += o.OpsStolen
+	s.Parks += o.Parks
+	s.Wakes += o.Wakes
+	s.Injected += o.Injected
+	s.TimersStarted += o.TimersStarted
+	s.TimersFired += o.TimersFired
+	s.TimersCancelled += o.TimersCancelled
+	s.IOStarted += o.IOStarted
+	s.IOEvents += o.IOEvents
+	s.IOImmediate += o.IOImmediate
+	s.Workers += o.Workers
+	s.Parked += o.Parked
+}
+
+// WorkerStats reads the counters of one worker; they are read one by one, not at one instant. It returns EInval when there is no such worker.
+func (r *Runtime) WorkerStats(i int) (Stats, error) {
+	if i < 0 || i >= len(r.workers) {
+		return Stats{}, EInval
+	}
+	w := r.workers[i].shared
+	s := Stats{
+		OpsRun:      w.Ticks.Load(),
+		Crossings:   w.Crossings.Load(),
+		Steals:      w.Steals.Load(),
+		OpsStolen:   w.OpsStolen.Load(),
+		Parks:       w.Parks.Load(),
+		Wakes:       w.Wakes.Load(),
+		Injected:    w.Injected.Load(),
+		IOStarted:   w.IOStarted.Load(),
+		IOEvents:    w.IOEvents.Load(),
+		IOImmediate: w.IOImmediate.Load(),
+		Workers:     1,
+	}
+	if park := w.Park.Load(); park == Parked || park == ParkedInPoller {
+		s.Parked = 1
+	}
+	wheel := &w.Wheel
+	wheel.lock(r.lane)
+	s.TimersStarted, s.TimersFired, s.TimersCancelled = wheel.Started, wheel.Fired, wheel.Cancelled
+	wheel.unlock()
+	return s, nil
+}
+
+// Stats reads the counters of all workers and of the threads that are none, and adds them up.
+func (r *Runtime) Stats() Stats {
+	s := Stats{
+		Crossings:   r.shared.Crossings.Load(),
+		Wakes:       r.shared.Wakes.Load(),
+		IOStarted:   r.shared.IOStarted.Load(),
+		IOEvents:    r.shared.IOEvents.Load(),
+		IOImmediate: r.shared.IOImmediate.Load(),
+	}
+	for i := range r.workers {
+		w, _ := r.WorkerStats(i)
+		s.add(w)
+	}
+	s.Descriptors = uint64(r.shared.Descriptors.Load())
+	return s
+}

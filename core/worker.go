@@ -1,0 +1,81 @@
+package core
+
+// lootMax bounds a steal. Half of a longer queue takes another steal, by which time others may have come for it.
+const lootMax = 512
+
+// worker is the Go side of one worker thread.
+type worker struct {
+	runtime *Runtime
+	shared  *WorkerMemory
+	victim  int // where the next search begins
+	loot    [lootMax]uint64
+	_       [64]byte
+}
+
+// RunWorker is the life of worker i: the thread that the lane's starter made for it calls this once, and ends when it returns.
+func (r *Runtime) RunWorker(i int) {
+	w := r.workers[i]
+	for futile := uint32(0); ; {
+		w.shared.Crossings.Add(1)
+		reason := r.lane.Run(w.shared)
+		if reason == ReasonSteal && !w.steal() {
+			// The victim was inside its queue section for long, or others were faster. Give it time, more each time.
+			futile++
+			r.lane.Pause(futile * 16)
+			continue
+		}
+		futile = 0
+		switch reason {
+		case ReasonTimers:
+			r.fire()
+		case ReasonPoll:
+			r.pollTurn(w.shared)
+		case ReasonStop:
+			if r.drained(w) {
+				r.workerEnds()
+				return
+			}
+		}
+	}
+}
+
+// steal takes half of the queue of the next worker that has a backlog.
+func (w *worker) steal() bool {
+	r := w.runtime
+	for range r.workers {
+		w.victim = (w.victim + 1) % len(r.workers)
+		victim := r.workers[w.victim].shared
+		if victim == w.shared || !victim.HasBacklog() {
+			continue
+		}
+		n := victim.StealHalf(r.lane, w.loot[:])
+		if n == 0 {
+			continue
+		}
+		w.shared.Steals.Add(1)
+		w.shared.OpsStolen.Add(uint64(n))
+		// Newest first onto our stack: the oldest, likely the one with most work behind it, is taken next.
+		w.shared.Enter(r.lane)
+		for i := n - 1; i >= 0; i-- {
+			w.shared.Put(r.memory, w.loot[i])
+		}
+		w.shared.Leave()
+		if n > 1 {
+			r.lane.WakeOne(r.shared)
+		}
+		return true
+	}
+	return false
+}
+
+// fire fires every timer that is due, of all workers, so that nobody's timers wait for a worker that is held up.
+func (r *Runtime) fire() {
+	now := r.lane.Now()
+	for _, w := range r.workers {
+		for done := false; !done && w.shared.Wheel.Earliest.Load() <= now; {
+			var fired chain
+			done = w.shared.Wheel.advance(r.lane, now, &fired)
+			r.injectChain(&fired, false)
+		}
+	}
+}
