@@ -3,12 +3,21 @@
  * weft/c/cancel.h: asking work to end early.
  *
  * A source is requested once. Whoever holds the source may register callbacks with it; they run on the requester's
- * thread, inside weft_cancel_request, newest first. A registration whose source was already requested runs at once. Deregistering waits for a
- * callback that is running on another thread, and never for itself: a callback may deregister and free its own
- * registration, or any other. A token is a pointer to a source that one promises only to look at and register with.
+ * thread, inside weft_cancel_request, newest first. A registration whose source was already requested runs at once, on
+ * the registering thread. Deregistering waits for a callback that is running on another thread, and never for itself: a
+ * callback may deregister and free its own registration, or any other (one that was still to run never does), or register
+ * new ones. A token is a pointer to a source that one promises only to look at and register with.
  *
- * All memory is the caller's: a source must outlive its registrations, a registration must be deregistered (or its
- * callback must have begun, and deregister itself) before its memory goes.
+ * Rules:
+ *  1. All memory is the caller's and must not move. A source outlives its registrations and the calls that name it.
+ *  2. A registration is deregistered before its memory goes, by one thread. That may begin as soon as its callback has
+ *     begun, although weft_cancel_register has not yet returned on another thread.
+ *  3. Once weft_cancel_deregister has returned, a thread that ran the callback (another one than the caller's) touches
+ *     neither the registration nor, on its behalf, the source: whoever deregistered the last one may free both, although
+ *     that thread has not yet returned from weft_cancel_request or weft_cancel_register.
+ *  4. Callbacks are short: who deregisters waits for them. They must not throw, longjmp or end their thread.
+ *  5. Callbacks that run at once on two threads must not deregister each other's registration: each would wait for
+ *     the other, for ever. That takes two sources, or one with a registration that came after its request.
  */
 #ifndef WEFT_C_CANCEL_H
 #define WEFT_C_CANCEL_H
@@ -17,11 +26,10 @@
 
 /** Zeroed memory is a source that has not been requested. */
 typedef struct weft_cancel_source {
-    uint32_t state_;     /* weft's */
-    uint32_t reserved_;  /* weft's */
-    void *head_;         /* weft's: registrations, newest first */
-    uint64_t requester_; /* weft's: thread that runs the callbacks */
-    void *running_;      /* weft's: registration whose callback runs */
+    uint32_t state_;    /* weft's: requested, locked */
+    uint32_t reserved_; /* weft's */
+    void *newest_;      /* weft's: registrations that wait, newest first */
+    void *running_;     /* weft's: registrations whose callback runs */
 } weft_cancel_source;
 
 typedef const weft_cancel_source *weft_cancel_token; /* NULL is a token that is never requested */
@@ -35,9 +43,9 @@ typedef struct weft_cancel_registration {
     weft_cancel_source *source_; /* weft's */
     void *previous_;             /* weft's */
     void *next_;                 /* weft's */
+    uint64_t thread_;            /* weft's: who runs the callback */
     uint32_t state_;             /* weft's */
     uint32_t reserved_;          /* weft's */
-    void *destroyed_;            /* weft's */
 } weft_cancel_registration;
 
 #ifdef __cplusplus
@@ -45,6 +53,7 @@ extern "C" {
 #endif
 
 /** Requests cancellation: the first call runs every registered callback on this thread and returns when they are done.
+ *  Registrations that come later run by themselves, and may still run when this returns.
  *  Params:   source  not NULL
  *  Returns:  WEFT_OK (this call was the first); 1 (it had been requested before; returns at once); WEFT_EINVAL.
  *  Threads:  any; calls back. A callback may itself call anything in this header.
@@ -66,7 +75,7 @@ WEFT_API int weft_cancel_requested(weft_cancel_token token) WEFT_NOEXCEPT;
  *  Returns:  WEFT_OK (registered); 1 (already requested: callback was called by this call, on this thread);
  *            WEFT_EINVAL; WEFT_EBUSY (registration is in use).
  *  Owns:     registration is weft's until weft_cancel_deregister returns.
- *  Threads:  any; may call back; does not block.
+ *  Threads:  any; may call back; waits only for short list operations of other threads.
  *  Since:    0.1 */
 WEFT_API int weft_cancel_register(weft_cancel_token token, weft_cancel_registration *registration,
                                   weft_cancel_fn callback, void *context) WEFT_NOEXCEPT;

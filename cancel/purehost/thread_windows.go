@@ -1,0 +1,5 @@
+package purehost
+
+import "golang.org/x/sys/windows"
+
+func thread() uint64 { return uint64(windows.GetCurrentThreadId()) }
