@@ -17,7 +17,7 @@ type function struct {
 var (
 	declaration = regexp.MustCompile(`(?s)(?:/\*\*((?:[^*]|\*[^/])*)\*/\s*)?WEFT_API\s+([^;]*?)\b(weft_\w+)\s*\(([^;]*)\)\s*WEFT_NOEXCEPT\s*;`)
 	inheritance = regexp.MustCompile(`\bweft_\w+`)
-	fieldNames  = regexp.MustCompile(`(?m)^\s*\*?\s{1,2}((?:[A-Z][a-z]+, )*[A-Z][a-z]+):\s`)
+	fieldNames  = regexp.MustCompile(`(?m)^\s*\*?\s+((?:(?:Params|Returns|Results|Owns|Threads|Cancel|Since)(?:, )?)+):\s`)
 )
 
 // functions reads the declarations of the C headers, by name.
