@@ -33,7 +33,7 @@ var rooms = []room{
 	{folder: "cancel/canceltest", may: []string{"weft/cancel", testify}},
 	{folder: "core", may: []string{"weft/cancel"}, pure: true},
 	{folder: "core/pollertest", may: []string{"weft/core", testify}},
-	{folder: "purelane", may: []string{"weft/core", "weft/cancel", sys, purego}},
+	{folder: "core/purelane", may: []string{"weft/core", "weft/cancel", sys, purego}},
 	{folder: "epoll", may: []string{"weft/core", "weft/cancel", sys}},
 	{folder: "iocp", may: []string{"weft/core", "weft/cancel", sys}},
 	{folder: "capi", may: []string{"weft/core", "weft/cancel", "weft/epoll", "weft/iocp", sys, "C"}},
