@@ -1,0 +1,91 @@
+package main
+
+import "time"
+
+// kind tells how a work is run.
+type kind int
+
+const (
+	alone    kind = iota // a process that works and ends, nothing beside it
+	server               // a server process, and the common client beside it
+	together             // processes that do nothing: all peers at once
+)
+
+// work is one row of the table. Its name is what the programs call it; for a server the programs say "echo".
+type work struct {
+	name        string
+	kind        kind
+	per         string   // what the time is per
+	connections int      // of the client of a server
+	more        []string // names of further results that are worth a row
+}
+
+const echoSeconds = 1.5 // of the client, warm-up included; scaled
+
+var works = []work{
+	{name: "micro_outside", per: "task"},
+	{name: "micro_outside_batch", per: "task"},
+	{name: "micro_inside", per: "task"},
+	{name: "chain", per: "hop"},
+	{name: "chain_spawn", per: "hop"},
+	{name: "yield2", per: "yield"},
+	{name: "yield1000", per: "yield"},
+	{name: "fib30", per: "fork"},
+	{name: "skynet", per: "leaf"},
+	{name: "nqueens", per: "run"},
+	{name: "matmul", per: "run"},
+	{name: "pingpong_event", per: "round trip"},
+	{name: "pingpong_channel", per: "round trip"},
+	{name: "sleep1000", per: "run"},
+	{name: "sleep100k", per: "run", more: []string{"cpu_ns"}},
+	{name: "timer_cancel", per: "timer"},
+	{name: "timer_lateness", per: "timer, p50", more: []string{"p99_ns"}},
+	{name: "echo1", kind: server, per: "message", connections: 1, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "echo64", kind: server, per: "message", connections: 64, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "echo1000", kind: server, per: "message", connections: 1000, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "wake", per: "wake, p50", more: []string{"p99_ns"}},
+	{name: "parked", per: "coroutine", more: []string{"bytes", "beyond_frame_bytes"}},
+	{name: "idle_cpu", kind: together, per: "idle second"},
+	{name: "idle_cpu_timer", kind: together, per: "idle second"},
+}
+
+// asked is what the programs call the work.
+func (w work) asked() string {
+	if w.kind == server {
+		return "echo"
+	}
+	return w.name
+}
+
+// peer is one program. Peers of one column never share a row.
+type peer struct {
+	name    string
+	program string
+	column  string
+}
+
+// subject is the peer that all others are compared with.
+const subject = "weft"
+
+var peers = []peer{
+	{subject, "bench_weft", "weft"},
+	{"weft_c", "bench_weft_c", "weft_c"},
+	{"asio", "bench_asio", "asio"},
+	{"tbb", "bench_tbb", "tbb"},
+	{"libuv", "bench_libuv", "libuv"},
+	{"mutex_pool", "bench_mutex_pool", "mutex_pool"},
+	{"std_async", "bench_std_async", "std_async"},
+	{"go", "bench_go", "go"},
+	{"epoll", "bench_epoll", "limit"},
+	{"resume_loop", "bench_resume_loop", "limit"},
+	{"futex", "bench_futex", "limit"},
+}
+
+var columns = []string{"weft", "weft_c", "asio", "tbb", "libuv", "mutex_pool", "std_async", "go", "limit"}
+
+// Limits on one process: generous, for a machine under load; a process that needs them has hung.
+const (
+	runTimeout   = 120 * time.Second
+	startTimeout = 10 * time.Second // until a server tells its port
+	endTimeout   = 10 * time.Second // from the end of its input until a server has ended
+)

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// echo.cpp: Asio's echo server, a coroutine per connection.
+#include "pool.hpp"
+
+namespace {
+
+using socket_type = asio::basic_stream_socket<asio::ip::tcp, executor>;
+using acceptor_type = asio::basic_socket_acceptor<asio::ip::tcp, executor>;
+
+awaitable session(socket_type socket) {
+    char data[4096];
+    try {
+        for (;;) {
+            std::size_t n = co_await socket.async_read_some(asio::buffer(data), use_awaitable);
+            co_await asio::async_write(socket, asio::buffer(data, n), use_awaitable);
+        }
+    } catch (const std::system_error&) { // the peer has gone
+    }
+}
+
+awaitable accept_all(acceptor_type& acceptor) {
+    for (;;) {
+        socket_type socket = co_await acceptor.async_accept(use_awaitable);
+        socket.set_option(asio::ip::tcp::no_delay(true));
+        asio::co_spawn(acceptor.get_executor(), session(std::move(socket)), asio::detached);
+    }
+}
+
+bench::result echo(const bench::options& o) {
+    asio_pool pool(o.workers);
+    acceptor_type acceptor(pool.context, {asio::ip::address_v4::loopback(), 0});
+    asio::co_spawn(pool.context, accept_all(acceptor), asio::detached);
+    bench_serve_until_told(acceptor.local_endpoint().port());
+    return {};
+}
+
+} // namespace
+
+const std::vector<bench::work> echo_works = {{"echo", {1, 2}, echo}};
