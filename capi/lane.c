@@ -61,12 +61,22 @@ static LANE_COLD void lane_grow(uint64_t *ring, int64_t *mask, int64_t first, in
     *mask = size - 1;
 }
 
-static inline void lane_put(lane_worker *worker, void *runnable) {
+static inline void lane_put_in_ring(lane_worker *worker, uint64_t runnable) {
     int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
     int64_t top = atomic_load_explicit(&worker->top, memory_order_relaxed);
     if (LANE_UNLIKELY(bottom - top > worker->mask)) lane_grow(&worker->ring, &worker->mask, top, bottom);
-    ((uint64_t *)(uintptr_t)worker->ring)[bottom & worker->mask] = (uint64_t)(uintptr_t)runnable;
+    ((uint64_t *)(uintptr_t)worker->ring)[bottom & worker->mask] = runnable;
     atomic_store_explicit(&worker->bottom, bottom + 1, memory_order_relaxed);
+}
+
+/* The newest runnable stands in a word of its own and enters the ring when a newer one comes: an op that queues one other and ends, the
+ * commonest case, then waits for one store to reach a load instead of for two updates of an index. Returns whether there was one. */
+static inline bool lane_put(lane_worker *worker, void *runnable) {
+    uint64_t older = atomic_load_explicit(&worker->next, memory_order_relaxed);
+    atomic_store_explicit(&worker->next, (uint64_t)(uintptr_t)runnable, memory_order_relaxed);
+    if (older == 0) return false;
+    lane_put_in_ring(worker, older);
+    return true;
 }
 
 static inline void lane_put_behind(lane_worker *worker, void *runnable) {
@@ -78,6 +88,11 @@ static inline void lane_put_behind(lane_worker *worker, void *runnable) {
 }
 
 static inline lane_runnable *lane_take_newest(lane_worker *worker) {
+    uint64_t next = atomic_load_explicit(&worker->next, memory_order_relaxed);
+    if (LANE_LIKELY(next != 0)) {
+        atomic_store_explicit(&worker->next, 0, memory_order_relaxed);
+        return (lane_runnable *)(uintptr_t)next;
+    }
     int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
     if (bottom == atomic_load_explicit(&worker->top, memory_order_relaxed)) return NULL;
     bottom--;
@@ -105,26 +120,24 @@ void lane_push_quiet(lane_worker *worker, void *runnable) {
     lane_leave(worker);
 }
 
-static LANE_COLD void lane_offer(lane_worker *worker, lane_runtime *runtime) {
+static LANE_COLD void lane_offer(lane_worker *worker) {
     worker->wake_after = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + WAKE_GAP_OPS;
-    lane_wake_one(runtime);
+    lane_wake_one(lane_runtime_at(worker));
 }
 
 /* Queues on the caller's own worker. A second worker is woken only when the deque already held an op: one op that its producer runs
  * next is no reason to wake anybody, and should the producer block, the monitor sees it. The loads of the sleepers' words need
  * no barrier: a wake that is missed costs parallelism until the next push or the monitor's next look, never an op. */
-static inline void lane_push(lane_worker *worker, lane_runtime *runtime, void *runnable) {
+static inline __attribute__((always_inline)) void lane_push(lane_worker *worker, void *runnable) {
     lane_enter(worker);
-    bool held = atomic_load_explicit(&worker->bottom, memory_order_relaxed) !=
-                atomic_load_explicit(&worker->top, memory_order_relaxed);
-    lane_put(worker, runnable);
+    bool held = lane_put(worker, runnable);
     lane_leave(worker);
-    if (held && LANE_UNLIKELY(lane_any_idle(runtime)) &&
+    if (held && LANE_UNLIKELY(lane_any_idle(lane_runtime_at(worker))) &&
         atomic_load_explicit(&worker->ticks, memory_order_relaxed) >= worker->wake_after)
-        lane_offer(worker, runtime);
+        lane_offer(worker);
 }
 
-static inline void lane_push_behind(lane_worker *worker, void *runnable) {
+static inline __attribute__((always_inline)) void lane_push_behind(lane_worker *worker, void *runnable) {
     lane_enter(worker);
     lane_put_behind(worker, runnable);
     lane_leave(worker);
@@ -192,7 +205,6 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
 static inline void lane_begin(lane_worker *worker, lane_runnable *runnable) {
     uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
     atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
-    worker->io_streak = 0;
     runnable->run(runnable);
 }
 
@@ -237,29 +249,32 @@ uint32_t lane_run(lane_worker *worker) {
 
 /* The public calls. */
 
+static LANE_COLD int lane_why_not(const lane_worker *worker, weft_runtime handle) {
+    return worker == NULL || worker->runtime_id != handle.id ? WEFT_ENOTWORKER : WEFT_ESTOPPED;
+}
+
 int weft_schedule_local(weft_runtime handle, void *runnable, int behind) {
     lane_worker *worker = lane_self;
-    if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
-    lane_runtime *runtime = lane_runtime_at(worker);
-    if (LANE_UNLIKELY(atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING)) return WEFT_ESTOPPED;
+    if (LANE_UNLIKELY(worker == NULL || atomic_load_explicit(&worker->accepts, memory_order_relaxed) != handle.id))
+        return lane_why_not(worker, handle);
     if (behind)
         lane_push_behind(worker, runnable);
     else
-        lane_push(worker, runtime, runnable);
+        lane_push(worker, runnable);
     return WEFT_OK;
 }
 
 int weft_resume_local(weft_runtime handle, void *runnable) {
     lane_worker *worker = lane_self;
     if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
-    lane_push(worker, lane_runtime_at(worker), runnable);
+    lane_push(worker, runnable);
     return WEFT_OK;
 }
 
 int lane_complete(lane_runtime *runtime, weft_op *op) {
     lane_worker *worker = lane_self;
     if (worker != NULL && lane_runtime_at(worker) == runtime) {
-        lane_push(worker, runtime, op);
+        lane_push(worker, op);
         return WEFT_OK;
     }
     return lane_inject(runtime, op, op, true);
@@ -313,7 +328,7 @@ int weft_schedule_batch(weft_runtime handle, weft_op *const *ops, uint64_t count
     lane_worker *worker = lane_self;
     if (worker != NULL && lane_runtime_at(worker) == runtime) {
         for (uint64_t i = count; i-- > 1;) lane_push_quiet(worker, ops[i]);
-        lane_push(worker, runtime, ops[0]);
+        lane_push(worker, ops[0]);
         return WEFT_OK;
     }
     for (uint64_t i = count; i-- > 1;) ops[i]->next_ = ops[i - 1];

@@ -69,6 +69,7 @@ typedef struct lane_worker {
     _Alignas(128) _Atomic uint32_t turn; /* atomic: 1 while the owner is inside its queue section */
     uint32_t index;                      /* immutable */
     _Atomic uint64_t ticks;              /* atomic: ops begun; owner writes, monitor and statistics read */
+    _Atomic uint64_t next;               /* turn (peeked at): the newest runnable, or 0 */
     _Atomic int64_t bottom;              /* turn (peeked at by others): the owner's end of the deque */
     _Atomic int64_t top;                 /* turn (peeked at): the thieves' end */
     uint64_t ring;                       /* turn: address of mask + 1 words */
@@ -78,14 +79,17 @@ typedef struct lane_worker {
     uint64_t yield_ring;                 /* turn */
     int64_t yield_mask;                  /* turn */
     uint64_t runtime;                    /* immutable: address of the lane_runtime */
-    uint64_t runtime_id;                 /* immutable: its handle, for the comparison on the fast path */
-    uint32_t io_streak;                  /* owner: ops completed at once since the last op began */
+    uint64_t runtime_id;                 /* immutable: its handle */
+    _Atomic uint64_t accepts;            /* atomic: runtime_id while new ops are accepted, else 0; written by stop */
+    /* Owner's, used now and then. */
+    _Alignas(128) uint64_t io_streak_tick; /* owner: ticks of the op that io_streak counts for */
+    uint32_t io_streak;                  /* owner: I/O ops completed at once in that op */
     uint32_t check_interval;             /* owner: ops between two looks at the clock, adapted */
     int64_t checked_at;                  /* owner: ns of that look */
     int64_t spin_ns;                     /* owner: how long to look for work before parking, adapted */
     uint64_t wake_after;                 /* owner: ticks before which a push wakes nobody, so that futile wakes stay rare */
     /* Statistics: owner writes, all read. */
-    _Alignas(128) _Atomic uint64_t crossings;
+    _Atomic uint64_t crossings;
     _Atomic uint64_t steals;
     _Atomic uint64_t ops_stolen;
     _Atomic uint64_t parks;

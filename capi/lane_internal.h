@@ -109,7 +109,7 @@ static inline int64_t lane_length(const lane_worker *worker) {
                     atomic_load_explicit(&worker->top, memory_order_relaxed);
     int64_t yields = atomic_load_explicit(&worker->yield_tail, memory_order_relaxed) -
                      atomic_load_explicit(&worker->yield_head, memory_order_relaxed);
-    return deque + yields;
+    return deque + yields + (atomic_load_explicit(&worker->next, memory_order_relaxed) != 0);
 }
 
 static inline bool lane_any_idle(const lane_runtime *runtime) {

@@ -2,8 +2,8 @@ package core
 
 import "unsafe"
 
-// A worker's queue: a growing ring that its owner uses as a stack at the newest end (Bottom) and thieves as a queue at the oldest (Top), and a
-// second ring, first in first out, for those who yielded.
+// A worker's queue: a growing ring that its owner uses as a stack at the newest end (Bottom) and thieves as a queue at the oldest (Top); a word
+// for the newest runnable of all (Next), which enters the ring when a newer one comes; and a second ring, first in first out, for those who yielded.
 //
 // Both belong to whoever is inside the queue section. It is a lock that is biased to the owner:
 //
@@ -44,7 +44,11 @@ func (w *WorkerMemory) freeQueue(m Memory) {
 
 // Length tells how many runnables are queued. Outside the queue section it is a hint.
 func (w *WorkerMemory) Length() int64 {
-	return w.Bottom.Load() - w.Top.Load() + w.YieldTail.Load() - w.YieldHead.Load()
+	n := w.Bottom.Load() - w.Top.Load() + w.YieldTail.Load() - w.YieldHead.Load()
+	if w.Next.Load() != 0 {
+		n++
+	}
+	return n
 }
 
 // HasBacklog tells whether another worker should take something: two runnables or more, or one behind a stalled op. A lone one of a worker
@@ -84,8 +88,16 @@ func grow(m Memory, ring *uint64, mask *int64, first, end int64) {
 	*ring, *mask = uint64(uintptr(grown)), size-1
 }
 
-// Put queues a runnable at the newest end. Inside the queue section.
-func (w *WorkerMemory) Put(m Memory, runnable uint64) {
+// Put queues a runnable at the newest end and tells whether there was one already. Inside the queue section.
+func (w *WorkerMemory) Put(m Memory, runnable uint64) (held bool) {
+	older := w.Next.Swap(runnable)
+	if older != 0 {
+		w.putInRing(m, older)
+	}
+	return older != 0
+}
+
+func (w *WorkerMemory) putInRing(m Memory, runnable uint64) {
 	bottom, top := w.Bottom.Load(), w.Top.Load()
 	if bottom-top > w.Mask {
 		grow(m, &w.Ring, &w.Mask, top, bottom)
@@ -106,6 +118,9 @@ func (w *WorkerMemory) PutBehind(m Memory, runnable uint64) {
 
 // TakeNewest takes from the owner's end, 0 when the deque is empty. Inside the queue section; so are the next two.
 func (w *WorkerMemory) TakeNewest() uint64 {
+	if next := w.Next.Swap(0); next != 0 {
+		return next
+	}
 	bottom := w.Bottom.Load()
 	if bottom == w.Top.Load() {
 		return 0
@@ -154,8 +169,8 @@ func (w *WorkerMemory) seize(l Lane) bool {
 // release gives the queue back. Pairs with the owner's load of Thief, which then sees what was taken.
 func (w *WorkerMemory) release() { w.Thief.Store(0) }
 
-// StealHalf moves the older half of the deque, or when that is empty of those who yielded, into loot, oldest first, and returns how many.
-// At least one if there is any; at most len(loot).
+// StealHalf moves the older half of the ring, or when that is empty of those who yielded, or else the newest, into loot, oldest first, and
+// returns how many. At least one if there is any; at most len(loot).
 func (w *WorkerMemory) StealHalf(l Lane, loot []uint64) int {
 	if !w.seize(l) {
 		return 0
@@ -164,6 +179,9 @@ func (w *WorkerMemory) StealHalf(l Lane, loot []uint64) int {
 	take, length := w.TakeOldest, w.Bottom.Load()-w.Top.Load()
 	if length == 0 {
 		take, length = w.TakeYielded, w.YieldTail.Load()-w.YieldHead.Load()
+	}
+	if length == 0 && w.Next.Load() != 0 {
+		take, length = w.TakeNewest, 1
 	}
 	for want := min(int((length+1)/2), len(loot)); n < want; n++ {
 		loot[n] = take()

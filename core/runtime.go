@@ -63,10 +63,11 @@ func New(c Config) (*Runtime, error) {
 	}
 	c.Shared.Workers = uint64(uintptr(block))
 	for i := range c.Workers {
-		shared := at[WorkerMemory](c.Shared.Workers + uint64(i)*uint64(unsafe.Sizeof(WorkerMemory{})))
+		shared := c.Shared.Worker(i)
 		shared.Index = uint32(i)
 		shared.Runtime = addressOf(c.Shared)
 		shared.RuntimeID = c.ID
+		shared.Accepts.Store(c.ID)
 		shared.CheckInterval = checkIntervalInitial
 		shared.Wheel.init()
 		r.workers = append(r.workers, &worker{runtime: r, shared: shared, victim: i})

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -108,24 +109,29 @@ type Wheel struct {
 
 // WorkerMemory is lane_worker.
 type WorkerMemory struct {
-	Turn          atomic.Uint32 // 1 while the owner is inside its queue section
-	Index         uint32        // immutable
-	Ticks         atomic.Uint64 // ops begun; owner writes
-	Bottom        atomic.Int64  // turn, peeked at by others
-	Top           atomic.Int64  // turn, peeked at by others
-	Ring          uint64        // turn: address of Mask + 1 words
-	Mask          int64         // turn
-	YieldTail     atomic.Int64  // turn, peeked at by others
-	YieldHead     atomic.Int64  // turn, peeked at by others
-	YieldRing     uint64        // turn
-	YieldMask     int64         // turn
-	Runtime       uint64        // immutable: address of the RuntimeMemory
-	RuntimeID     uint64        // immutable
-	IOStreak      uint32        // owner
-	CheckInterval uint32        // owner: ops between two looks at the clock
-	CheckedAt     int64         // owner: ns
-	SpinNS        int64         // owner: how long to look for work before parking
-	WakeAfter     uint64        // owner: ticks before which a push wakes nobody
+	Turn      atomic.Uint32 // 1 while the owner is inside its queue section
+	Index     uint32        // immutable
+	Ticks     atomic.Uint64 // ops begun; owner writes
+	Next      atomic.Uint64 // turn, peeked at by others: the newest runnable, or 0
+	Bottom    atomic.Int64  // turn, peeked at by others
+	Top       atomic.Int64  // turn, peeked at by others
+	Ring      uint64        // turn: address of Mask + 1 words
+	Mask      int64         // turn
+	YieldTail atomic.Int64  // turn, peeked at by others
+	YieldHead atomic.Int64  // turn, peeked at by others
+	YieldRing uint64        // turn
+	YieldMask int64         // turn
+	Runtime   uint64        // immutable: address of the RuntimeMemory
+	RuntimeID uint64        // immutable
+	Accepts   atomic.Uint64 // RuntimeID while new ops are accepted, else 0
+	_         [128 - 112]byte
+
+	IOStreakTick  uint64 // owner: Ticks of the op that IOStreak counts for
+	IOStreak      uint32 // owner: I/O ops completed at once in that op
+	CheckInterval uint32 // owner: ops between two looks at the clock
+	CheckedAt     int64  // owner: ns
+	SpinNS        int64  // owner: how long to look for work before parking
+	WakeAfter     uint64 // owner: ticks before which a push wakes nobody
 
 	Crossings   atomic.Uint64 // owner writes, all read; so the rest of the line
 	Steals      atomic.Uint64
@@ -136,7 +142,7 @@ type WorkerMemory struct {
 	IOStarted   atomic.Uint64
 	IOEvents    atomic.Uint64
 	IOImmediate atomic.Uint64
-	_           [128 - 72]byte
+	_           [128 - 112]byte
 
 	Thief   atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
 	Stalled atomic.Uint64 // ticks at which the monitor found the worker stalled: its last op may be taken
@@ -231,3 +237,36 @@ func at[T any](address uint64) *T {
 
 // addressOf is the inverse of at.
 func addressOf[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
+
+// AddressOf is the address of a piece of shared memory, as queues and slots hold it.
+func AddressOf[T any](p *T) uint64 { return addressOf(p) }
+
+// RunOf is the function of a runnable: its first word.
+func RunOf(runnable uint64) uintptr { return *at[uintptr](runnable) }
+
+// RuntimeMemory is the runtime that the worker belongs to.
+func (w *WorkerMemory) RuntimeMemory() *RuntimeMemory { return at[RuntimeMemory](w.Runtime) }
+
+// Worker is worker i of WorkerCount.
+func (r *RuntimeMemory) Worker(i int) *WorkerMemory {
+	return at[WorkerMemory](r.Workers + uint64(i)*uint64(unsafe.Sizeof(WorkerMemory{})))
+}
+
+// AnyIdle tells whether any worker is announced or parked.
+func (r *RuntimeMemory) AnyIdle() bool {
+	for i := range r.Idle {
+		if r.Idle[i].Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// EarliestTimer is the moment at which the first wheel wants to be advanced; MaxInt64: none does.
+func (r *RuntimeMemory) EarliestTimer() int64 {
+	earliest := int64(math.MaxInt64)
+	for i := range int(r.WorkerCount) {
+		earliest = min(earliest, r.Worker(i).Wheel.Earliest.Load())
+	}
+	return earliest
+}

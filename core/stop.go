@@ -8,6 +8,7 @@ func (r *Runtime) Stop() {
 	}
 	var cancelled chain
 	for _, w := range r.workers {
+		w.shared.Accepts.Store(0)
 		w.shared.Wheel.close(r.lane, &cancelled)
 	}
 	r.injectChain(&cancelled, false)

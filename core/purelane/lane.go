@@ -1,0 +1,168 @@
+// Package purelane is the lane in Go: the twin of capi/lane.c, park.c and watch.c, for builds without cgo. It runs the same core on the same
+// shared memory, calls ops through purego, and is what core's own tests run on. It is not built for speed: a call costs some 60 ns.
+//
+// One Lane serves one runtime. Its workers are goroutines locked to their threads.
+package purelane
+
+import (
+	"runtime"
+	"time"
+
+	"weft/core"
+)
+
+const (
+	fairInterval     = 61 // ops between two looks at the injection stack and at the oldest ends, as in capi/lane.c
+	checkIntervalMax = 61 * 64
+	checkShort       = 10 * time.Microsecond
+	checkLong        = 40 * time.Microsecond
+	pollInterval     = 50 * time.Microsecond
+	injectedWake     = 16
+)
+
+var epoch = time.Now()
+
+// Lane implements core.Lane.
+type Lane struct {
+	memory  core.Memory
+	poller  core.Poller
+	call    func(function, argument uintptr)
+	workers [core.WorkersMax]sleeper
+	monitor chan struct{} // closed by EndWatch
+}
+
+// New makes the lane of one runtime. call is what runs an op: Call, or a test's own.
+func New(memory core.Memory, poller core.Poller, call func(function, argument uintptr)) *Lane {
+	l := &Lane{memory: memory, poller: poller, call: call, monitor: make(chan struct{})}
+	for i := range l.workers {
+		l.workers[i].init()
+	}
+	return l
+}
+
+// Start is core.Config.Start: goroutines locked to threads.
+func Start(count int, main func(i int)) error {
+	for i := range count {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			main(i)
+		}()
+	}
+	return nil
+}
+
+// Now tells the monotonic clock, in nanoseconds since the program began.
+func (l *Lane) Now() int64 { return int64(time.Since(epoch)) }
+
+// Barrier does nothing: the owner's end of the queue section in Go is sequentially consistent by itself.
+func (l *Lane) Barrier() {}
+
+// Pause gives other goroutines a turn, and with many spins sleeps.
+func (l *Lane) Pause(spins uint32) {
+	if spins < 1024 {
+		runtime.Gosched()
+	} else {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// Run runs ops until there is something that only core can do.
+func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
+	r := w.RuntimeMemory()
+	fair, untilCheck, yielded := fairInterval, int(w.CheckInterval), false
+	for {
+		var runnable uint64
+		fair--
+		turn := fair == 0
+		if turn {
+			fair = fairInterval
+			l.drain(w, r)
+			if untilCheck -= fairInterval; untilCheck <= 0 {
+				if reason := l.check(w, r); reason != 0 {
+					return reason
+				}
+				untilCheck = int(w.CheckInterval)
+			}
+		}
+		w.Enter(l)
+		switch {
+		case turn && yielded:
+			runnable = w.TakeYielded()
+		case turn:
+			runnable = w.TakeOldest()
+		}
+		if turn {
+			yielded = !yielded
+		}
+		if runnable == 0 {
+			runnable = w.TakeNewest()
+		}
+		if runnable == 0 {
+			runnable = w.TakeYielded()
+		}
+		w.Leave()
+		if runnable != 0 {
+			w.Ticks.Add(1)
+			l.call(core.RunOf(runnable), uintptr(runnable))
+			continue
+		}
+		if l.drain(w, r) {
+			continue
+		}
+		if reason := l.park(w, r); reason != 0 {
+			return reason
+		}
+		fair, untilCheck = fairInterval, int(w.CheckInterval)
+	}
+}
+
+func (l *Lane) drain(w *core.WorkerMemory, r *core.RuntimeMemory) bool {
+	count := r.Drain(l, l.memory, w)
+	if count >= injectedWake {
+		l.WakeOne(r)
+	}
+	return count != 0
+}
+
+// check is the look at the clock that a busy worker takes every CheckInterval ops.
+func (l *Lane) check(w *core.WorkerMemory, r *core.RuntimeMemory) core.Reason {
+	now := l.Now()
+	passed := time.Duration(now - w.CheckedAt)
+	w.CheckedAt = now
+	if passed < checkShort && w.CheckInterval < checkIntervalMax {
+		w.CheckInterval *= 2
+	} else if passed > checkLong && w.CheckInterval > fairInterval {
+		w.CheckInterval /= 2
+	}
+	if w.Length() >= 2 {
+		l.WakeOne(r)
+	}
+	if r.Keeper.Load() != 0 {
+		return 0
+	}
+	if r.EarliestTimer() <= now {
+		return core.ReasonTimers
+	}
+	if r.Descriptors.Load() != 0 && now-r.PolledAt.Load() > int64(pollInterval) {
+		return core.ReasonPoll
+	}
+	return 0
+}
+
+// Push queues a runnable on the calling worker's own deque, as weft_schedule_local does. Owner only.
+func (l *Lane) Push(w *core.WorkerMemory, runnable uint64) {
+	w.Enter(l)
+	held := w.Put(l.memory, runnable)
+	w.Leave()
+	if held {
+		l.WakeOne(w.RuntimeMemory())
+	}
+}
+
+// PushBehind queues a runnable behind everything on the calling worker. Owner only.
+func (l *Lane) PushBehind(w *core.WorkerMemory, runnable uint64) {
+	w.Enter(l)
+	w.PutBehind(l.memory, runnable)
+	w.Leave()
+}
