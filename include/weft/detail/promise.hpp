@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+//
+// What all promises of weft share: who is resumed at the end, the environment, the memory of the frame.
+//
+// States of a task's coroutine: created (owned by its task object; nothing below is set) -> started (start has been called; on
+// its way to, or past, its first resumption) -> finished (suspended at its final point; the result is there; links_ is dead
+// and may serve as an op) -> destroyed, by whoever owns the task object, or by the completion.
+#ifndef WEFT_DETAIL_PROMISE_HPP
+#define WEFT_DETAIL_PROMISE_HPP
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "../concepts.hpp"
+#include "environment.hpp"
+#include "foreign.hpp"
+#include "frame_pool.hpp"
+#include "transfer.hpp"
+
+namespace weft::detail {
+
+class promise_base;
+
+/// What happens at the end of a coroutine that no single coroutine awaits.
+struct completion {
+    /// Takes note that child is finished; returns what to resume next on this thread. May destroy child's coroutine.
+    std::coroutine_handle<> (*complete)(completion *self, promise_base &child) noexcept;
+};
+
+class promise_base {
+public:
+    promise_base() noexcept : links_() {}
+    promise_base(const promise_base &) = delete;
+    promise_base &operator=(const promise_base &) = delete;
+
+    // Only these forms: the compiler passes the frame's size to both, and ignores the coroutine's parameters.
+    [[nodiscard]] static void *operator new(std::size_t size) { return frame_allocate(size); }
+    static void operator delete(void *memory, std::size_t size) noexcept { frame_free(memory, size); }
+
+    [[nodiscard]] environment &weft_environment() noexcept { return links_.environment; }
+
+    /// Starts with a coroutine to resume at the end, on the home that it has now.
+    void start(std::coroutine_handle<> continuation, const environment &inherited) noexcept
+    {
+        links_ = {continuation.address(), inherited, inherited.home};
+    }
+
+    /// Starts with a completion to call at the end.
+    void start(completion &at_end, const environment &inherited) noexcept
+    {
+        static_assert(alignof(completion) >= 2);
+        links_ = {reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(&at_end) | 1U), inherited, inherited.home};
+    }
+
+    /// Lets the continuation resume somewhere else.
+    void return_to(weft_runtime home) noexcept { links_.return_to = home; }
+
+    /// Called by a finished coroutine: what to resume next on this thread.
+    [[nodiscard]] std::coroutine_handle<> finish() noexcept
+    {
+        const auto bits = reinterpret_cast<std::uintptr_t>(links_.continuation);
+        if ((bits & 1U) != 0) {
+            auto *at_end = reinterpret_cast<completion *>(bits & ~std::uintptr_t{1});
+            return at_end->complete(at_end, *this);
+        }
+        return resume_parent(links_.return_to, std::coroutine_handle<>::from_address(links_.continuation));
+    }
+
+    /// Resumes what waits for this finished coroutine: by transfer if it lives where this coroutine is, else over there.
+    [[nodiscard]] std::coroutine_handle<> resume_parent(weft_runtime home, std::coroutine_handle<> parent) noexcept
+    {
+        if (links_.environment.home.id == home.id) [[likely]] {
+            return transfer(parent);
+        }
+        // The links are dead now, and have the size of an op. The parent destroys this frame, but not before it runs.
+        resume_from_outside(home, parent, *std::construct_at(&op_));
+        return std::noop_coroutine();
+    }
+
+    template <native_awaitable T>
+    T &&await_transform(T &&awaitable) noexcept
+    {
+        return static_cast<T &&>(awaitable);
+    }
+
+    template <awaitable T>
+        requires(!native_awaitable<T>)
+    foreign_awaiter<T> await_transform(T &&awaitable)
+    {
+        return foreign_awaiter<T>(static_cast<T &&>(awaitable));
+    }
+
+private:
+    struct links {
+        void *continuation = nullptr; // a frame's address, or a completion's with bit 0 set
+        detail::environment environment;
+        weft_runtime return_to{0}; // home of the continuation
+    };
+
+    union {
+        links links_; // until finish
+        weft_op op_;  // afterwards
+    };
+};
+
+/// Awaiter of initial suspension: a task is lazy.
+struct initial_awaiter {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {}
+    void await_resume() const noexcept {}
+};
+
+/// Awaiter of final suspension.
+struct final_awaiter {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept
+    {
+        return coroutine.promise().finish();
+    }
+    void await_resume() const noexcept {}
+};
+
+/// The place of a coroutine's result: nothing yet, a value, a reference, or an exception.
+template <class T>
+class result_slot {
+public:
+    result_slot() noexcept {}
+    result_slot(const result_slot &) = delete;
+    result_slot &operator=(const result_slot &) = delete;
+    ~result_slot()
+    {
+        if (state_ == state::value) {
+            std::destroy_at(&value_);
+        } else if (state_ == state::exception) {
+            std::destroy_at(&exception_);
+        }
+    }
+
+    template <class U>
+    void set_value(U &&value)
+    {
+        std::construct_at(&value_, std::forward<U>(value));
+        state_ = state::value;
+    }
+
+    void set_exception(std::exception_ptr exception) noexcept
+    {
+        std::construct_at(&exception_, std::move(exception));
+        state_ = state::exception;
+    }
+
+    [[nodiscard]] bool failed() const noexcept { return state_ == state::exception; }
+    [[nodiscard]] const std::exception_ptr &exception() const noexcept { return exception_; }
+
+    /// The value, to be moved from; throws the exception if there is one.
+    [[nodiscard]] T &&take()
+    {
+        if (state_ == state::exception) [[unlikely]] {
+            std::rethrow_exception(exception_);
+        }
+        return static_cast<T &&>(value_);
+    }
+
+private:
+    enum class state : unsigned char { empty, value, exception };
+    union {
+        T value_;
+        std::exception_ptr exception_;
+    };
+    state state_ = state::empty;
+};
+
+template <class T>
+class result_slot<T &> {
+public:
+    void set_value(T &value) noexcept { value_ = std::addressof(value); }
+    void set_exception(std::exception_ptr exception) noexcept { exception_ = std::move(exception); }
+    [[nodiscard]] bool failed() const noexcept { return exception_ != nullptr; }
+    [[nodiscard]] const std::exception_ptr &exception() const noexcept { return exception_; }
+    [[nodiscard]] T &take()
+    {
+        if (exception_ != nullptr) [[unlikely]] {
+            std::rethrow_exception(exception_);
+        }
+        return *value_;
+    }
+
+private:
+    T *value_ = nullptr;
+    std::exception_ptr exception_;
+};
+
+template <>
+class result_slot<void> {
+public:
+    void set_exception(std::exception_ptr exception) noexcept { exception_ = std::move(exception); }
+    [[nodiscard]] bool failed() const noexcept { return exception_ != nullptr; }
+    [[nodiscard]] const std::exception_ptr &exception() const noexcept { return exception_; }
+    void take()
+    {
+        if (exception_ != nullptr) [[unlikely]] {
+            std::rethrow_exception(exception_);
+        }
+    }
+
+private:
+    std::exception_ptr exception_;
+};
+
+} // namespace weft::detail
+
+#endif
