@@ -19,11 +19,10 @@ struct alignas(128) slot {
 slot slots[slots_max];
 std::atomic<int> slots_used{0};
 
-slot& own_slot() {
-    thread_local slot* mine = [] {
+slot &own_slot() {
+    thread_local slot *mine = [] {
         int i = slots_used.fetch_add(1);
-        if (i >= slots_max)
-            bench_fail("more than %d threads did micro tasks", slots_max);
+        if (i >= slots_max) bench_fail("more than %d threads did micro tasks", slots_max);
         return &slots[i];
     }();
     return *mine;
@@ -33,7 +32,7 @@ slot& own_slot() {
 
 // Not inlined: a micro task is a call, in every peer.
 __attribute__((noinline)) void tally::add(std::uint64_t i) {
-    slot& mine = own_slot();
+    slot &mine = own_slot();
     mine.sum.store(mine.sum.load(std::memory_order_relaxed) + bench_value(i), std::memory_order_relaxed);
     // Release, pairs with the acquire in wait_for: who sees the count sees the sum.
     mine.count.store(mine.count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -65,7 +64,7 @@ void tally::wait_for(std::uint64_t n) {
     }
 }
 
-result measure_(std::uint64_t operations, void (*body)(void*), void* context) {
+result measure_(std::uint64_t operations, void (*body)(void *), void *context) {
     body(context);
     std::vector<double> times;
     std::int64_t total = 0;
@@ -79,17 +78,16 @@ result measure_(std::uint64_t operations, void (*body)(void*), void* context) {
     } while (total < 100'000'000 && times.size() < 9);
     cpu = bench_cpu_ns() - cpu;
     std::sort(times.begin(), times.end());
-    return {times[times.size() / 2],
-            {{"cpu_ns", static_cast<double>(cpu) / static_cast<double>(times.size() * operations)}}};
+    return {times[times.size() / 2], {{"cpu_ns", static_cast<double>(cpu) / static_cast<double>(times.size() * operations)}}};
 }
 
-result percentiles(std::vector<std::int64_t>& samples) {
+result percentiles(std::vector<std::int64_t> &samples) {
     bench_sort(samples.data(), samples.size());
     auto at = [&](double share) { return static_cast<double>(bench_percentile(samples.data(), samples.size(), share)); };
     return {at(0.5), {{"p99_ns", at(0.99)}}};
 }
 
-result wake_(const options& o, void (*submit)(void*, std::atomic<std::int64_t>*), void* context) {
+result wake_(const options &o, void (*submit)(void *, std::atomic<std::int64_t> *), void *context) {
     std::vector<std::int64_t> samples(o.count(1000));
     std::atomic<std::int64_t> began;
     for (std::size_t i = 0; i < samples.size(); i++) {
@@ -104,7 +102,7 @@ result wake_(const options& o, void (*submit)(void*, std::atomic<std::int64_t>*)
     return percentiles(samples);
 }
 
-result idle(const options& o) {
+result idle(const options &o) {
     bench_sleep_ns(200'000'000); // the start is over
     std::int64_t begin = bench_now_ns();
     std::int64_t cpu = bench_cpu_ns();
@@ -114,7 +112,7 @@ result idle(const options& o) {
     return {static_cast<double>(cpu) / seconds, {{"cpu_percent", static_cast<double>(cpu) / seconds / 1e7}}};
 }
 
-result parked_(std::uint64_t n, void (*park)(void*), void* park_context, void (*release)(void*), void* release_context) {
+result parked_(std::uint64_t n, void (*park)(void *), void *park_context, void (*release)(void *), void *release_context) {
     std::int64_t before = bench_resident_bytes();
     std::int64_t begin = bench_now_ns();
     park(park_context);
@@ -127,24 +125,24 @@ result parked_(std::uint64_t n, void (*park)(void*), void* park_context, void (*
     return {each(parked + released), {{"bytes", each(bytes)}, {"park_ns", each(parked)}, {"release_ns", each(released)}}};
 }
 
-int run_program(int argc, char** argv, std::initializer_list<std::vector<work>> works) {
+int run_program(int argc, char **argv, std::initializer_list<std::vector<work>> works) {
     bench_raise_file_limit();
     if (argc == 2 && std::string(argv[1]) == "list") {
-        for (auto& group : works)
-            for (auto& w : group)
+        for (auto &group : works)
+            for (auto &w : group)
                 for (int n : w.workers)
                     std::printf("%s %d\n", w.name, n);
         return 0;
     }
     if (argc == 5 && std::string(argv[1]) == "run") {
         options asked{std::atoi(argv[3]), std::atof(argv[4])};
-        for (auto& group : works)
-            for (auto& w : group)
+        for (auto &group : works)
+            for (auto &w : group)
                 if (std::string(argv[2]) == w.name &&
                     std::find(w.workers.begin(), w.workers.end(), asked.workers) != w.workers.end()) {
                     result r = w.run(asked);
                     std::printf("ns=%.6g", r.ns);
-                    for (auto& [name, value] : r.extra)
+                    for (auto &[name, value] : r.extra)
                         std::printf(" %s=%.6g", name.c_str(), value);
                     std::printf("\n");
                     return 0;

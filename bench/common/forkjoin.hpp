@@ -14,7 +14,7 @@
 namespace bench {
 
 // fib(n), forking at every n >= 2: fib(30) forks 1,346,268 times.
-inline int fib_size(const options& o, int full = 30) {
+inline int fib_size(const options &o, int full = 30) {
     int n = full + static_cast<int>(std::log(o.scale < 1 ? o.scale : 1) / std::log(1.618));
     return n > 5 ? n : 5;
 }
@@ -29,7 +29,7 @@ inline std::uint64_t fib_sequential(int n) {
 inline std::uint64_t fib_forks(int n) { return fib_sequential(n + 1) - 1; }
 
 // skynet: a tree of tasks, ten children each; every leaf returns its number. 10^6 leaves.
-inline std::uint64_t skynet_leaves(const options& o) {
+inline std::uint64_t skynet_leaves(const options &o) {
     std::uint64_t leaves = 10;
     while (leaves * 10 <= o.count(1'000'000))
         leaves *= 10;
@@ -42,20 +42,19 @@ inline std::uint64_t skynet_sum(std::uint64_t leaves) { return leaves * (leaves 
 constexpr int queens_max = 16;
 using board = std::array<char, queens_max>;
 
-inline int queens_size(const options& o) { return o.scale < 1 ? 8 : 12; }
+inline int queens_size(const options &o) { return o.scale < 1 ? 8 : 12; }
 inline std::uint64_t queens_solutions(int n) { return n == 8 ? 92 : 14200; }
 
-inline bool queen_fits(const board& b, int row, int column) {
+inline bool queen_fits(const board &b, int row, int column) {
     for (int r = 0; r < row; r++)
-        if (b[r] == column || b[r] == column - (row - r) || b[r] == column + (row - r))
-            return false;
+        if (b[r] == column || b[r] == column - (row - r) || b[r] == column + (row - r)) return false;
     return true;
 }
 
 // Matrix multiplication: quarters, twice four tasks, down to 32 x 32.
 constexpr int matrix_leaf = 32;
 
-inline int matrix_size(const options& o) { return o.scale < 1 ? 64 : 1024; }
+inline int matrix_size(const options &o) { return o.scale < 1 ? 64 : 1024; }
 
 struct matrices {
     int n;
@@ -70,7 +69,7 @@ struct matrices {
     }
 };
 
-inline void matrix_multiply_leaf(const int* a, const int* b, int* c, int n, int stride) {
+inline void matrix_multiply_leaf(const int *a, const int *b, int *c, int n, int stride) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             for (int j = 0; j < n; j++)

@@ -28,6 +28,7 @@ type job struct {
 	program string // path
 }
 
+func (j job) cell() string   { return j.work.name + "/" + j.peer.name }
 func (j job) String() string { return fmt.Sprintf("%s/%s/%d", j.work.name, j.peer.name, j.workers) }
 
 // sample is what one process measured, and how much others disturbed it.
@@ -38,6 +39,7 @@ type sample struct {
 
 type bench struct {
 	jobs     []job
+	offers   map[string]int      // numbers of workers to choose from, by WORK/PEER, the filter notwithstanding
 	samples  map[string][]sample // by job.String
 	failures []string
 	scale    float64
@@ -63,7 +65,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 
-	b := &bench{samples: map[string][]sample{}, scale: *scale, rounds: *rounds, progress: os.Stderr}
+	b := &bench{offers: map[string]int{}, samples: map[string][]sample{}, scale: *scale, rounds: *rounds, progress: os.Stderr}
 	b.discover(ctx, *programs, match)
 	b.run(ctx)
 	text := b.report(*programs)
@@ -119,7 +121,9 @@ func (b *bench) announce(p peer, program, line string, match *regexp.Regexp) err
 			continue
 		}
 		known = true
-		if j := (job{w, p, workers, program}); match.MatchString(j.String()) {
+		j := job{w, p, workers, program}
+		b.offers[j.cell()]++
+		if match.MatchString(j.String()) {
 			b.jobs = append(b.jobs, j)
 		}
 	}

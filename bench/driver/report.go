@@ -21,6 +21,7 @@ type record struct {
 	Runs    int                `json:"runs"`
 	Extra   map[string]float64 `json:"extra,omitempty"` // medians of the other results
 	Noisy   int                `json:"noisy,omitempty"` // samples that others disturbed, in Runs or left out
+	Fixed   bool               `json:"-"`               // the peer has no number of workers to choose
 }
 
 // quietEnough is how many undisturbed samples make the disturbed ones unnecessary.
@@ -67,7 +68,9 @@ func (b *bench) records() []record {
 	for _, group := range groups(b.jobs) {
 		for _, j := range group {
 			if samples := b.samples[j.String()]; len(samples) > 0 {
-				all = append(all, settle(j, samples))
+				r := settle(j, samples)
+				r.Fixed = b.offers[j.cell()] == 1
+				all = append(all, r)
 			}
 		}
 	}
@@ -82,26 +85,16 @@ func writeJSON(path string, all []record) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// find looks for the cell of a column that belongs beside `workers` workers: the one with as many, else that of a peer which
-// has no workers to choose.
+// find looks for the cell of a column that belongs beside `workers` workers: the one with as many, or the only one of a peer
+// that has no number of workers to choose.
 func find(all []record, name, column string, workers int) (record, bool) {
-	var found record
-	ok := false
 	for _, r := range all {
 		at := slices.IndexFunc(peers, func(p peer) bool { return p.name == r.Peer })
-		if r.Work != name || peers[at].column != column {
-			continue
-		}
-		if r.Workers == workers {
+		if r.Work == name && peers[at].column == column && (r.Workers == workers || r.Fixed) {
 			return r, true
 		}
-		if alone := r.Workers == 0 || !slices.ContainsFunc(all, func(o record) bool {
-			return o.Work == name && o.Peer == r.Peer && o.Workers > 1
-		}); alone && workers > r.Workers {
-			found, ok = r, true
-		}
 	}
-	return found, ok
+	return record{}, false
 }
 
 // report is everything as Markdown.

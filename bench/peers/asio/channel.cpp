@@ -11,7 +11,7 @@
 namespace {
 
 template <class Channel>
-awaitable ping(Channel& out, Channel& in, std::uint64_t rounds, std::uint64_t& sum, std::latch& end) {
+awaitable ping(Channel &out, Channel &in, std::uint64_t rounds, std::uint64_t &sum, std::latch &end) {
     for (std::uint64_t i = 0; i < rounds; i++) {
         co_await out.async_send(asio::error_code{}, i, use_awaitable);
         sum += co_await in.async_receive(use_awaitable);
@@ -20,14 +20,14 @@ awaitable ping(Channel& out, Channel& in, std::uint64_t rounds, std::uint64_t& s
 }
 
 template <class Channel>
-awaitable pong(Channel& in, Channel& out, std::uint64_t rounds, std::latch& end) {
+awaitable pong(Channel &in, Channel &out, std::uint64_t rounds, std::latch &end) {
     for (std::uint64_t i = 0; i < rounds; i++)
         co_await out.async_send(asio::error_code{}, 1 + co_await in.async_receive(use_awaitable), use_awaitable);
     end.count_down();
 }
 
 template <class Channel>
-bench::result ping_pong(const bench::options& o) {
+bench::result ping_pong(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t rounds = o.count(200'000);
     return bench::measure(rounds, [&] {
@@ -43,9 +43,8 @@ bench::result ping_pong(const bench::options& o) {
 
 using message = void(asio::error_code, std::uint64_t);
 
-bench::result pingpong_channel(const bench::options& o) {
-    if (o.workers == 1)
-        return ping_pong<asio::experimental::channel<executor, message>>(o);
+bench::result pingpong_channel(const bench::options &o) {
+    if (o.workers == 1) return ping_pong<asio::experimental::channel<executor, message>>(o);
     return ping_pong<asio::experimental::concurrent_channel<executor, message>>(o);
 }
 

@@ -15,11 +15,11 @@ awaitable session(socket_type socket) {
             std::size_t n = co_await socket.async_read_some(asio::buffer(data), use_awaitable);
             co_await asio::async_write(socket, asio::buffer(data, n), use_awaitable);
         }
-    } catch (const std::system_error&) { // the peer has gone
+    } catch (const std::system_error &) { // the peer has gone
     }
 }
 
-awaitable accept_all(acceptor_type& acceptor) {
+awaitable accept_all(acceptor_type &acceptor) {
     for (;;) {
         socket_type socket = co_await acceptor.async_accept(use_awaitable);
         socket.set_option(asio::ip::tcp::no_delay(true));
@@ -27,7 +27,7 @@ awaitable accept_all(acceptor_type& acceptor) {
     }
 }
 
-bench::result echo(const bench::options& o) {
+bench::result echo(const bench::options &o) {
     asio_pool pool(o.workers);
     acceptor_type acceptor(pool.context, {asio::ip::address_v4::loopback(), 0});
     asio::co_spawn(pool.context, accept_all(acceptor), asio::detached);

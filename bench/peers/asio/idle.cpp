@@ -10,19 +10,18 @@
 
 namespace {
 
-bench::result wake(const bench::options& o) {
+bench::result wake(const bench::options &o) {
     asio_pool pool(o.workers);
-    return bench::wake(o, [&](std::atomic<std::int64_t>* began) {
-        asio::post(pool.context, [began] { began->store(bench_now_ns()); });
-    });
+    return bench::wake(
+        o, [&](std::atomic<std::int64_t> *began) { asio::post(pool.context, [began] { began->store(bench_now_ns()); }); });
 }
 
-bench::result idle_cpu(const bench::options& o) {
+bench::result idle_cpu(const bench::options &o) {
     asio_pool pool(o.workers);
     return bench::idle(o);
 }
 
-bench::result idle_cpu_timer(const bench::options& o) {
+bench::result idle_cpu_timer(const bench::options &o) {
     asio_pool pool(o.workers);
     asio::steady_timer far(pool.context, std::chrono::hours(1));
     far.async_wait([](asio::error_code) {});
@@ -30,14 +29,14 @@ bench::result idle_cpu_timer(const bench::options& o) {
 }
 
 template <class Channel>
-awaitable waiter(Channel& gate, std::latch& parked, std::latch& end) {
+awaitable waiter(Channel &gate, std::latch &parked, std::latch &end) {
     parked.count_down();
     co_await gate.async_receive(use_awaitable);
     end.count_down();
 }
 
 template <class Channel>
-bench::result park(const bench::options& o) {
+bench::result park(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     Channel gate(pool.context, 0);
@@ -53,16 +52,14 @@ bench::result park(const bench::options& o) {
         [&] {
             asio::post(pool.context, [&] {
                 for (std::uint64_t i = 0; i < n; i++)
-                    if (!gate.try_send(asio::error_code{}, 0))
-                        bench_fail("a coroutine was not parked");
+                    if (!gate.try_send(asio::error_code{}, 0)) bench_fail("a coroutine was not parked");
             });
             end.wait();
         });
 }
 
-bench::result parked(const bench::options& o) {
-    if (o.workers == 1)
-        return park<asio::experimental::channel<executor, void(asio::error_code, int)>>(o);
+bench::result parked(const bench::options &o) {
+    if (o.workers == 1) return park<asio::experimental::channel<executor, void(asio::error_code, int)>>(o);
     return park<asio::experimental::concurrent_channel<executor, void(asio::error_code, int)>>(o);
 }
 

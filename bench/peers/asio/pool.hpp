@@ -25,7 +25,7 @@ public:
     ~asio_pool() {
         guard_.reset();
         context.stop();
-        for (auto& t : threads_)
+        for (auto &t : threads_)
             t.join();
     }
 

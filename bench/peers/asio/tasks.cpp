@@ -13,7 +13,7 @@ struct micro {
     void operator()() const { bench::tally::add(i); }
 };
 
-bench::result micro_outside(const bench::options& o) {
+bench::result micro_outside(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
@@ -24,7 +24,7 @@ bench::result micro_outside(const bench::options& o) {
 }
 
 // Asio has no batch; the nearest is one post of a handler that posts the others from inside.
-bench::result micro_outside_batch(const bench::options& o) {
+bench::result micro_outside_batch(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000), batch = 1000;
     return bench::measure(n, [&] {
@@ -37,7 +37,7 @@ bench::result micro_outside_batch(const bench::options& o) {
     });
 }
 
-bench::result micro_inside(const bench::options& o) {
+bench::result micro_inside(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
@@ -50,10 +50,10 @@ bench::result micro_inside(const bench::options& o) {
 }
 
 struct link {
-    asio::io_context* context;
+    asio::io_context *context;
     std::uint64_t left;
-    std::uint64_t* hops;
-    std::latch* end;
+    std::uint64_t *hops;
+    std::latch *end;
     void operator()() const {
         ++*hops;
         if (left > 1)
@@ -63,7 +63,7 @@ struct link {
     }
 };
 
-bench::result chain(const bench::options& o) {
+bench::result chain(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(100'000);
     return bench::measure(n, [&] {
@@ -75,7 +75,7 @@ bench::result chain(const bench::options& o) {
     });
 }
 
-awaitable yielder(asio::io_context& context, std::uint64_t times, std::uint64_t& done, std::latch& end) {
+awaitable yielder(asio::io_context &context, std::uint64_t times, std::uint64_t &done, std::latch &end) {
     for (std::uint64_t i = 0; i < times; i++) {
         co_await asio::post(context, use_awaitable);
         done++;
@@ -83,7 +83,7 @@ awaitable yielder(asio::io_context& context, std::uint64_t times, std::uint64_t&
     end.count_down();
 }
 
-bench::result yields(const bench::options& o, std::uint64_t coroutines) {
+bench::result yields(const bench::options &o, std::uint64_t coroutines) {
     asio_pool pool(o.workers);
     std::uint64_t each = o.count(1'000'000 / coroutines);
     return bench::measure(each * coroutines, [&] {
@@ -92,21 +92,24 @@ bench::result yields(const bench::options& o, std::uint64_t coroutines) {
         };
         std::vector<count> counts(coroutines);
         std::latch end(static_cast<std::ptrdiff_t>(coroutines));
-        for (auto& c : counts)
+        for (auto &c : counts)
             asio::co_spawn(pool.context, yielder(pool.context, each, c.done, end), asio::detached);
         end.wait();
-        for (auto& c : counts)
+        for (auto &c : counts)
             bench::check(c.done, each, "yields");
     });
 }
 
-bench::result yield2(const bench::options& o) { return yields(o, 2); }
-bench::result yield1000(const bench::options& o) { return yields(o, 1000); }
+bench::result yield2(const bench::options &o) { return yields(o, 2); }
+bench::result yield1000(const bench::options &o) { return yields(o, 1000); }
 
 } // namespace
 
 const std::vector<bench::work> task_works = {
-    {"micro_outside", {1, 2}, micro_outside}, {"micro_outside_batch", {1, 2}, micro_outside_batch},
-    {"micro_inside", {1, 2}, micro_inside},   {"chain", {1, 2}, chain},
-    {"yield2", {1, 2}, yield2},               {"yield1000", {1, 2}, yield1000},
+    {"micro_outside", {1, 2}, micro_outside},
+    {"micro_outside_batch", {1, 2}, micro_outside_batch},
+    {"micro_inside", {1, 2}, micro_inside},
+    {"chain", {1, 2}, chain},
+    {"yield2", {1, 2}, yield2},
+    {"yield1000", {1, 2}, yield1000},
 };

@@ -10,17 +10,16 @@ namespace {
 
 using timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, executor>;
 
-awaitable sleeper(asio::io_context& context, std::int64_t ns, std::atomic<std::uint64_t>& early, std::latch& end) {
+awaitable sleeper(asio::io_context &context, std::int64_t ns, std::atomic<std::uint64_t> &early, std::latch &end) {
     std::int64_t due = bench_now_ns() + ns;
     timer t(context.get_executor());
     t.expires_after(std::chrono::nanoseconds(ns));
     co_await t.async_wait(use_awaitable);
-    if (bench_now_ns() < due)
-        early++;
+    if (bench_now_ns() < due) early++;
     end.count_down();
 }
 
-bench::result sleeps(const bench::options& o, std::uint64_t full, std::uint64_t most) {
+bench::result sleeps(const bench::options &o, std::uint64_t full, std::uint64_t most) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(full);
     return bench::measure(1, [&] {
@@ -35,11 +34,11 @@ bench::result sleeps(const bench::options& o, std::uint64_t full, std::uint64_t 
     });
 }
 
-bench::result sleep1000(const bench::options& o) { return sleeps(o, 1000, 100); }
-bench::result sleep100k(const bench::options& o) { return sleeps(o, 100'000, 50); }
+bench::result sleep1000(const bench::options &o) { return sleeps(o, 1000, 100); }
+bench::result sleep100k(const bench::options &o) { return sleeps(o, 100'000, 50); }
 
 // One timer after the other; the handler of each runs with operation_aborted.
-bench::result timer_cancel(const bench::options& o) {
+bench::result timer_cancel(const bench::options &o) {
     asio_pool pool(o.workers);
     std::uint64_t n = o.count(200'000);
     return bench::measure(n, [&] {
@@ -62,9 +61,9 @@ bench::result timer_cancel(const bench::options& o) {
 }
 
 struct burner {
-    asio::io_context* context;
-    std::atomic<bool>* stop;
-    std::latch* end;
+    asio::io_context *context;
+    std::atomic<bool> *stop;
+    std::latch *end;
     void operator()() const {
         bench_burn(20'000);
         if (stop->load())
@@ -74,8 +73,8 @@ struct burner {
     }
 };
 
-awaitable late_sleeper(asio::io_context& context, std::uint64_t seed, std::int64_t* samples, std::uint64_t count,
-                       std::latch& end) {
+awaitable late_sleeper(asio::io_context &context, std::uint64_t seed, std::int64_t *samples, std::uint64_t count,
+                       std::latch &end) {
     timer t(context.get_executor());
     for (std::uint64_t i = 0; i < count; i++) {
         auto span = static_cast<std::int64_t>(1 + bench_random(seed * count + i) % 10) * 1'000'000;
@@ -87,7 +86,7 @@ awaitable late_sleeper(asio::io_context& context, std::uint64_t seed, std::int64
     end.count_down();
 }
 
-bench::result timer_lateness(const bench::options& o) {
+bench::result timer_lateness(const bench::options &o) {
     asio_pool pool(o.workers);
     constexpr std::uint64_t sleepers = 100;
     std::uint64_t each = o.count(100);

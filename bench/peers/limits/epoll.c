@@ -24,23 +24,19 @@ typedef struct connection {
 
 static int loops[threads_max], loop_count, listener;
 
-static void watch(int loop, int fd, uint32_t events, int operation, void *data)
-{
+static void watch(int loop, int fd, uint32_t events, int operation, void *data) {
     struct epoll_event e;
     e.events = events;
     e.data.ptr = data;
-    if (epoll_ctl(loop, operation, fd, &e) != 0)
-        bench_fail("epoll_ctl: %s", strerror(errno));
+    if (epoll_ctl(loop, operation, fd, &e) != 0) bench_fail("epoll_ctl: %s", strerror(errno));
 }
 
-static void accept_all(void)
-{
+static void accept_all(void) {
     static int turn;
     int fd, on = 1;
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
         connection *c = malloc(sizeof *c);
-        if (c == NULL)
-            bench_fail("out of memory");
+        if (c == NULL) bench_fail("out of memory");
         c->fd = fd;
         c->begin = c->end = 0;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -49,19 +45,16 @@ static void accept_all(void)
     }
 }
 
-static void drop(connection *c)
-{
+static void drop(connection *c) {
     close(c->fd);
     free(c);
 }
 
 /* Sends from begin to end; waits for room with EPOLLOUT when there is none. Returns 0 when the peer has gone. */
-static int flush(int loop, connection *c, const char *data)
-{
+static int flush(int loop, connection *c, const char *data) {
     while (c->begin < c->end) {
         ssize_t n = send(c->fd, data + c->begin, c->end - c->begin, MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN)
-            return 0;
+        if (n < 0 && errno != EAGAIN) return 0;
         if (n < 0) {
             if (data != c->rest) {
                 memcpy(c->rest + c->begin, data + c->begin, c->end - c->begin);
@@ -71,18 +64,15 @@ static int flush(int loop, connection *c, const char *data)
         }
         c->begin += (size_t)n;
     }
-    if (data == c->rest)
-        watch(loop, c->fd, EPOLLIN, EPOLL_CTL_MOD, c);
+    if (data == c->rest) watch(loop, c->fd, EPOLLIN, EPOLL_CTL_MOD, c);
     return 1;
 }
 
-static void serve(int loop, connection *c, uint32_t events)
-{
+static void serve(int loop, connection *c, uint32_t events) {
     char data[buffer_bytes];
     ssize_t n;
     if (events & EPOLLOUT) {
-        if (!flush(loop, c, c->rest))
-            drop(c);
+        if (!flush(loop, c, c->rest)) drop(c);
         return;
     }
     n = recv(c->fd, data, sizeof data, 0);
@@ -91,13 +81,11 @@ static void serve(int loop, connection *c, uint32_t events)
     } else if (n > 0) {
         c->begin = 0;
         c->end = (size_t)n;
-        if (!flush(loop, c, data))
-            drop(c);
+        if (!flush(loop, c, data)) drop(c);
     }
 }
 
-static void *run(void *argument)
-{
+static void *run(void *argument) {
     int loop = *(int *)argument;
     struct epoll_event events[events_max];
     for (;;) {
@@ -112,8 +100,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-static void echo(int threads)
-{
+static void echo(int threads) {
     struct sockaddr_in address;
     socklen_t length = sizeof address;
     memset(&address, 0, sizeof address);
@@ -125,19 +112,16 @@ static void echo(int threads)
         bench_fail("cannot listen: %s", strerror(errno));
     loop_count = threads;
     for (int i = 0; i < threads; i++)
-        if ((loops[i] = epoll_create1(EPOLL_CLOEXEC)) < 0)
-            bench_fail("epoll_create1: %s", strerror(errno));
+        if ((loops[i] = epoll_create1(EPOLL_CLOEXEC)) < 0) bench_fail("epoll_create1: %s", strerror(errno));
     watch(loops[0], listener, EPOLLIN, EPOLL_CTL_ADD, NULL);
     for (int i = 0; i < threads; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, run, &loops[i]) != 0)
-            bench_fail("cannot start a thread");
+        if (pthread_create(&thread, NULL, run, &loops[i]) != 0) bench_fail("cannot start a thread");
     }
     bench_serve_until_told(ntohs(address.sin_port));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     bench_raise_file_limit();
     if (argc == 2 && strcmp(argv[1], "list") == 0) {
         printf("echo 1\necho 2\n");

@@ -31,9 +31,11 @@ public:
 
     auto schedule() noexcept {
         struct awaiter {
-            resume_loop& loop;
+            resume_loop &loop;
             bool await_ready() const noexcept { return false; }
-            void await_suspend(std::coroutine_handle<> h) const noexcept { loop.ring_[loop.tail_++ & (loop.ring_.size() - 1)] = h; }
+            void await_suspend(std::coroutine_handle<> h) const noexcept {
+                loop.ring_[loop.tail_++ & (loop.ring_.size() - 1)] = h;
+            }
             void await_resume() const noexcept {}
         };
         return awaiter{*this};
@@ -49,7 +51,7 @@ private:
     std::uint64_t head_ = 0, tail_ = 0;
 };
 
-fire_and_forget hop(resume_loop& loop, std::uint64_t times, std::uint64_t& done) {
+fire_and_forget hop(resume_loop &loop, std::uint64_t times, std::uint64_t &done) {
     for (std::uint64_t i = 0; i < times; i++) {
         co_await loop.schedule();
         done++;
@@ -60,7 +62,7 @@ bench::result hops(std::uint64_t coroutines, std::uint64_t each) {
     resume_loop loop(coroutines);
     return bench::measure(coroutines * each, [&] {
         std::vector<std::uint64_t> done(coroutines, 0);
-        for (auto& d : done)
+        for (auto &d : done)
             hop(loop, each, d);
         loop.run();
         for (auto d : done)
@@ -68,17 +70,17 @@ bench::result hops(std::uint64_t coroutines, std::uint64_t each) {
     });
 }
 
-bench::result chain(const bench::options& o) { return hops(1, o.count(100'000)); }
-bench::result yield2(const bench::options& o) { return hops(2, o.count(500'000)); }
-bench::result yield1000(const bench::options& o) { return hops(1000, o.count(1000)); }
+bench::result chain(const bench::options &o) { return hops(1, o.count(100'000)); }
+bench::result yield2(const bench::options &o) { return hops(2, o.count(500'000)); }
+bench::result yield1000(const bench::options &o) { return hops(1000, o.count(1000)); }
 
-fire_and_forget waiter(resume_loop& loop, std::uint64_t& ended) {
+fire_and_forget waiter(resume_loop &loop, std::uint64_t &ended) {
     co_await loop.schedule();
     ended++;
 }
 
 // The frames of the smallest possible coroutine, and eight bytes each in the ring.
-bench::result parked(const bench::options& o) {
+bench::result parked(const bench::options &o) {
     std::uint64_t n = o.count(1'000'000), ended = 0;
     resume_loop loop(n);
     return bench::parked(
@@ -98,4 +100,4 @@ const std::vector<bench::work> works = {
 
 } // namespace
 
-int main(int argc, char** argv) { return bench::run_program(argc, argv, {works}); }
+int main(int argc, char **argv) { return bench::run_program(argc, argv, {works}); }

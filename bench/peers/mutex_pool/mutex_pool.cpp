@@ -25,7 +25,7 @@ public:
             stop_ = true;
         }
         ready_.notify_all();
-        for (auto& t : threads_)
+        for (auto &t : threads_)
             t.join();
     }
 
@@ -52,8 +52,7 @@ private:
         std::unique_lock lock(mutex_);
         for (;;) {
             ready_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-            if (tasks_.empty())
-                return;
+            if (tasks_.empty()) return;
             std::function<void()> task = std::move(tasks_.front());
             tasks_.pop_front();
             lock.unlock();
@@ -69,7 +68,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-bench::result micro_outside(const bench::options& o) {
+bench::result micro_outside(const bench::options &o) {
     mutex_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
@@ -79,7 +78,7 @@ bench::result micro_outside(const bench::options& o) {
     });
 }
 
-bench::result micro_outside_batch(const bench::options& o) {
+bench::result micro_outside_batch(const bench::options &o) {
     mutex_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000), batch = 1000;
     return bench::measure(n, [&] {
@@ -89,7 +88,7 @@ bench::result micro_outside_batch(const bench::options& o) {
     });
 }
 
-bench::result micro_inside(const bench::options& o) {
+bench::result micro_inside(const bench::options &o) {
     mutex_pool pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
@@ -103,12 +102,12 @@ bench::result micro_inside(const bench::options& o) {
 
 // A function that submits itself again until it has run `left` times: a chain, and each of many that take turns.
 struct repeated {
-    mutex_pool* pool;
-    std::latch* end;
+    mutex_pool *pool;
+    std::latch *end;
     alignas(128) std::uint64_t left;
     std::uint64_t done = 0;
 
-    repeated(mutex_pool& p, std::latch& e, std::uint64_t times) : pool(&p), end(&e), left(times) {}
+    repeated(mutex_pool &p, std::latch &e, std::uint64_t times) : pool(&p), end(&e), left(times) {}
     void submit() {
         pool->submit([this] {
             done++;
@@ -120,31 +119,29 @@ struct repeated {
     }
 };
 
-bench::result repeat(const bench::options& o, std::uint64_t functions, std::uint64_t each) {
+bench::result repeat(const bench::options &o, std::uint64_t functions, std::uint64_t each) {
     mutex_pool pool(o.workers);
     return bench::measure(functions * each, [&] {
         std::latch end(static_cast<std::ptrdiff_t>(functions));
         std::vector<repeated> all(functions, repeated(pool, end, each));
-        for (auto& one : all)
+        for (auto &one : all)
             one.submit();
         end.wait();
-        for (auto& one : all)
+        for (auto &one : all)
             bench::check(one.done, each, "turns");
     });
 }
 
-bench::result chain(const bench::options& o) { return repeat(o, 1, o.count(100'000)); }
-bench::result yield2(const bench::options& o) { return repeat(o, 2, o.count(500'000)); }
-bench::result yield1000(const bench::options& o) { return repeat(o, 1000, o.count(1000)); }
+bench::result chain(const bench::options &o) { return repeat(o, 1, o.count(100'000)); }
+bench::result yield2(const bench::options &o) { return repeat(o, 2, o.count(500'000)); }
+bench::result yield1000(const bench::options &o) { return repeat(o, 1000, o.count(1000)); }
 
-bench::result wake(const bench::options& o) {
+bench::result wake(const bench::options &o) {
     mutex_pool pool(o.workers);
-    return bench::wake(o, [&](std::atomic<std::int64_t>* began) {
-        pool.submit([began] { began->store(bench_now_ns()); });
-    });
+    return bench::wake(o, [&](std::atomic<std::int64_t> *began) { pool.submit([began] { began->store(bench_now_ns()); }); });
 }
 
-bench::result idle_cpu(const bench::options& o) {
+bench::result idle_cpu(const bench::options &o) {
     mutex_pool pool(o.workers);
     return bench::idle(o);
 }
@@ -162,4 +159,4 @@ const std::vector<bench::work> works = {
 
 } // namespace
 
-int main(int argc, char** argv) { return bench::run_program(argc, argv, {works}); }
+int main(int argc, char **argv) { return bench::run_program(argc, argv, {works}); }

@@ -11,7 +11,7 @@
 namespace {
 
 template <class F>
-auto start(F&& f) {
+auto start(F &&f) {
     return std::async(std::launch::async, std::forward<F>(f));
 }
 
@@ -22,7 +22,7 @@ std::uint64_t start_all(std::uint64_t n) {
         futures.clear();
         for (std::uint64_t i = from, to = std::min(from + 1000, n); i < to; i++)
             futures.push_back(start([i] { return bench_value(i); }));
-        for (auto& f : futures)
+        for (auto &f : futures)
             sum += f.get();
     }
     return sum;
@@ -35,16 +35,14 @@ std::uint64_t sum_of(std::uint64_t n) {
     return sum;
 }
 
-bench::result micro_outside(const bench::options& o) {
+bench::result micro_outside(const bench::options &o) {
     std::uint64_t n = o.count(5'000);
     return bench::measure(n, [&] { bench::check(start_all(n), sum_of(n), "sum of micro tasks"); });
 }
 
-bench::result micro_inside(const bench::options& o) {
+bench::result micro_inside(const bench::options &o) {
     std::uint64_t n = o.count(5'000);
-    return bench::measure(n, [&] {
-        bench::check(start([n] { return start_all(n); }).get(), sum_of(n), "sum of micro tasks");
-    });
+    return bench::measure(n, [&] { bench::check(start([n] { return start_all(n); }).get(), sum_of(n), "sum of micro tasks"); });
 }
 
 struct links {
@@ -63,54 +61,55 @@ struct links {
     }
 };
 
-bench::result chain(const bench::options& o) {
+bench::result chain(const bench::options &o) {
     std::uint64_t n = o.count(1'000);
     return bench::measure(n, [&] {
         links all{std::vector<std::future<void>>(n), 0, {}};
         all.start_from(0);
         all.end.get_future().wait();
-        for (auto& f : all.futures)
+        for (auto &f : all.futures)
             f.get();
         bench::check(all.hops, n, "hops");
     });
 }
 
 std::uint64_t fib(int n) {
-    if (n < 2)
-        return static_cast<std::uint64_t>(n);
+    if (n < 2) return static_cast<std::uint64_t>(n);
     auto x = start([n] { return fib(n - 1); });
     std::uint64_t y = fib(n - 2);
     return x.get() + y;
 }
 
-bench::result fib30(const bench::options& o) {
+bench::result fib30(const bench::options &o) {
     int n = bench::fib_size(o, 15);
     return bench::measure(bench::fib_forks(n), [&] { bench::check(fib(n), bench::fib_sequential(n), "fib"); });
 }
 
-bench::result sleep1000(const bench::options& o) {
+bench::result sleep1000(const bench::options &o) {
     std::uint64_t n = o.count(1000);
     return bench::measure(1, [&] {
         std::vector<std::future<void>> futures;
         for (std::uint64_t i = 0; i < n; i++)
             futures.push_back(start([i, n] { bench_sleep_ns(bench_sleep_of(i, n, 100)); }));
-        for (auto& f : futures)
+        for (auto &f : futures)
             f.get();
     });
 }
 
-bench::result wake(const bench::options& o) {
+bench::result wake(const bench::options &o) {
     std::future<void> last;
-    return bench::wake(o, [&](std::atomic<std::int64_t>* began) {
-        last = start([began] { began->store(bench_now_ns()); });
-    });
+    return bench::wake(o, [&](std::atomic<std::int64_t> *began) { last = start([began] { began->store(bench_now_ns()); }); });
 }
 
 const std::vector<bench::work> works = {
-    {"micro_outside", {0}, micro_outside}, {"micro_inside", {0}, micro_inside}, {"chain", {0}, chain},
-    {"fib30", {0}, fib30},                 {"sleep1000", {0}, sleep1000},       {"wake", {0}, wake},
+    {"micro_outside", {0}, micro_outside},
+    {"micro_inside", {0}, micro_inside},
+    {"chain", {0}, chain},
+    {"fib30", {0}, fib30},
+    {"sleep1000", {0}, sleep1000},
+    {"wake", {0}, wake},
 };
 
 } // namespace
 
-int main(int argc, char** argv) { return bench::run_program(argc, argv, {works}); }
+int main(int argc, char **argv) { return bench::run_program(argc, argv, {works}); }

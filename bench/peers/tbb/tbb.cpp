@@ -28,7 +28,7 @@ struct joined {
         : limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(workers)), arena(workers, 1) {}
 };
 
-bench::result micro_outside(const bench::options& o) {
+bench::result micro_outside(const bench::options &o) {
     outside pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
@@ -39,7 +39,7 @@ bench::result micro_outside(const bench::options& o) {
 }
 
 // oneTBB's nearest to a batch: one task that splits a range down to single items, a task each.
-bench::result micro_outside_batch(const bench::options& o) {
+bench::result micro_outside_batch(const bench::options &o) {
     outside pool(o.workers);
     std::uint64_t n = o.count(1'000'000), batch = 1000;
     return bench::measure(n, [&] {
@@ -47,7 +47,7 @@ bench::result micro_outside_batch(const bench::options& o) {
             pool.arena.enqueue([from, to = std::min(from + batch, n)] {
                 tbb::parallel_for(
                     tbb::blocked_range<std::uint64_t>(from, to, 1),
-                    [](const tbb::blocked_range<std::uint64_t>& range) {
+                    [](const tbb::blocked_range<std::uint64_t> &range) {
                         for (std::uint64_t i = range.begin(); i < range.end(); i++)
                             bench::tally::add(i);
                     },
@@ -57,7 +57,7 @@ bench::result micro_outside_batch(const bench::options& o) {
     });
 }
 
-bench::result micro_inside(const bench::options& o) {
+bench::result micro_inside(const bench::options &o) {
     joined pool(o.workers);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
@@ -71,13 +71,12 @@ bench::result micro_inside(const bench::options& o) {
     });
 }
 
-void link(tbb::task_group& group, std::uint64_t left, std::uint64_t& hops) {
+void link(tbb::task_group &group, std::uint64_t left, std::uint64_t &hops) {
     hops++;
-    if (left > 1)
-        group.run([&group, left, &hops] { link(group, left - 1, hops); });
+    if (left > 1) group.run([&group, left, &hops] { link(group, left - 1, hops); });
 }
 
-bench::result chain(const bench::options& o) {
+bench::result chain(const bench::options &o) {
     joined pool(o.workers);
     std::uint64_t n = o.count(100'000);
     return bench::measure(n, [&] {
@@ -92,8 +91,7 @@ bench::result chain(const bench::options& o) {
 }
 
 std::uint64_t fib(int n) {
-    if (n < 2)
-        return static_cast<std::uint64_t>(n);
+    if (n < 2) return static_cast<std::uint64_t>(n);
     std::uint64_t x = 0;
     tbb::task_group group;
     group.run([&x, n] { x = fib(n - 1); });
@@ -102,7 +100,7 @@ std::uint64_t fib(int n) {
     return x + y;
 }
 
-bench::result fib30(const bench::options& o) {
+bench::result fib30(const bench::options &o) {
     joined pool(o.workers);
     int n = bench::fib_size(o);
     return bench::measure(bench::fib_forks(n), [&] {
@@ -113,8 +111,7 @@ bench::result fib30(const bench::options& o) {
 }
 
 std::uint64_t skynet_node(std::uint64_t first, std::uint64_t leaves) {
-    if (leaves == 1)
-        return first;
+    if (leaves == 1) return first;
     std::array<std::uint64_t, 10> parts;
     tbb::task_group group;
     for (std::uint64_t i = 0; i < 10; i++)
@@ -126,7 +123,7 @@ std::uint64_t skynet_node(std::uint64_t first, std::uint64_t leaves) {
     return sum;
 }
 
-bench::result skynet(const bench::options& o) {
+bench::result skynet(const bench::options &o) {
     joined pool(o.workers);
     std::uint64_t leaves = bench::skynet_leaves(o);
     return bench::measure(leaves, [&] {
@@ -137,8 +134,7 @@ bench::result skynet(const bench::options& o) {
 }
 
 std::uint64_t queens(int n, int row, bench::board b) {
-    if (row == n)
-        return 1;
+    if (row == n) return 1;
     std::array<std::uint64_t, bench::queens_max> parts{};
     tbb::task_group group;
     for (int column = 0; column < n; column++)
@@ -153,7 +149,7 @@ std::uint64_t queens(int n, int row, bench::board b) {
     return sum;
 }
 
-bench::result nqueens(const bench::options& o) {
+bench::result nqueens(const bench::options &o) {
     joined pool(o.workers);
     int n = bench::queens_size(o);
     return bench::measure(1, [&] {
@@ -163,9 +159,8 @@ bench::result nqueens(const bench::options& o) {
     });
 }
 
-void multiply(const int* a, const int* b, int* c, int n, int stride) {
-    if (n <= bench::matrix_leaf)
-        return bench::matrix_multiply_leaf(a, b, c, n, stride);
+void multiply(const int *a, const int *b, int *c, int n, int stride) {
+    if (n <= bench::matrix_leaf) return bench::matrix_multiply_leaf(a, b, c, n, stride);
     int half = n / 2, down = half * stride;
     tbb::task_group group;
     group.run([=] { multiply(a, b, c, half, stride); });
@@ -180,7 +175,7 @@ void multiply(const int* a, const int* b, int* c, int n, int stride) {
     group.wait();
 }
 
-bench::result matmul(const bench::options& o) {
+bench::result matmul(const bench::options &o) {
     joined pool(o.workers);
     bench::matrices m(bench::matrix_size(o));
     return bench::measure(1, [&] {
@@ -190,14 +185,13 @@ bench::result matmul(const bench::options& o) {
     });
 }
 
-bench::result wake(const bench::options& o) {
+bench::result wake(const bench::options &o) {
     outside pool(o.workers);
-    return bench::wake(o, [&](std::atomic<std::int64_t>* began) {
-        pool.arena.enqueue([began] { began->store(bench_now_ns()); });
-    });
+    return bench::wake(o,
+                       [&](std::atomic<std::int64_t> *began) { pool.arena.enqueue([began] { began->store(bench_now_ns()); }); });
 }
 
-bench::result idle_cpu(const bench::options& o) {
+bench::result idle_cpu(const bench::options &o) {
     outside pool(o.workers);
     pool.arena.enqueue([] { bench::tally::add(0); });
     bench::tally::wait_for(1); // its threads start with the first task
@@ -219,4 +213,4 @@ const std::vector<bench::work> works = {
 
 } // namespace
 
-int main(int argc, char** argv) { return bench::run_program(argc, argv, {works}); }
+int main(int argc, char **argv) { return bench::run_program(argc, argv, {works}); }

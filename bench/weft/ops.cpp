@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+//
+// ops.cpp: weft by its C interface: ops and timers in memory of the caller's, no coroutine, no allocation. What is left is the
+// scheduler itself, which is what a layer for another language would build on.
+#include <latch>
+
+#include <weft.h>
+
+#include "bench.hpp"
+
+namespace {
+
+void need(int code, const char *what) {
+    if (code != WEFT_OK) {
+        bench_fail("%s: %s", what, weft_error_text(code));
+    }
+}
+
+class runtime {
+public:
+    explicit runtime(int workers) {
+        weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
+        config.workers = static_cast<std::uint32_t>(workers);
+        need(weft_runtime_create(&config, &handle), "weft_runtime_create");
+    }
+    ~runtime() { need(weft_runtime_destroy(handle), "weft_runtime_destroy"); }
+
+    weft_runtime handle{};
+};
+
+struct micro {
+    weft_op op;
+    std::uint64_t i;
+};
+
+std::vector<micro> make_micro(std::uint64_t n) {
+    std::vector<micro> all(n);
+    for (std::uint64_t i = 0; i < n; i++) {
+        all[i] = {{[](weft_op *op) { bench::tally::add(reinterpret_cast<micro *>(op)->i); }, nullptr, nullptr, 0}, i};
+    }
+    return all;
+}
+
+bench::result micro_outside(const bench::options &o) {
+    runtime rt(o.workers);
+    std::vector<micro> all = make_micro(o.count(1'000'000));
+    return bench::measure(all.size(), [&] {
+        for (auto &one : all) {
+            need(weft_schedule(rt.handle, &one.op), "weft_schedule");
+        }
+        bench::tally::wait_for(all.size());
+    });
+}
+
+bench::result micro_outside_batch(const bench::options &o) {
+    runtime rt(o.workers);
+    std::vector<micro> all = make_micro(o.count(1'000'000));
+    std::vector<weft_op *> ops;
+    for (auto &one : all) {
+        ops.push_back(&one.op);
+    }
+    return bench::measure(all.size(), [&] {
+        for (std::size_t from = 0; from < ops.size(); from += 1000) {
+            need(weft_schedule_batch(rt.handle, &ops[from], std::min<std::size_t>(1000, ops.size() - from)),
+                 "weft_schedule_batch");
+        }
+        bench::tally::wait_for(all.size());
+    });
+}
+
+// An op that does something once, with whatever it needs.
+template <class F>
+struct once {
+    weft_op op;
+    F f;
+    explicit once(F &&what) : op{[](weft_op *o) { reinterpret_cast<once *>(o)->f(); }, nullptr, nullptr, 0}, f(std::move(what)) {}
+};
+
+bench::result micro_inside(const bench::options &o) {
+    runtime rt(o.workers);
+    std::vector<micro> all = make_micro(o.count(1'000'000));
+    return bench::measure(all.size(), [&] {
+        once start([&] {
+            for (auto &one : all) {
+                need(weft_schedule(rt.handle, &one.op), "weft_schedule");
+            }
+        });
+        need(weft_schedule(rt.handle, &start.op), "weft_schedule");
+        bench::tally::wait_for(all.size());
+    });
+}
+
+// An op that queues itself until its turns are used up.
+struct repeated {
+    weft_op op;
+    weft_runtime runtime;
+    int (*queue)(weft_runtime, weft_op *);
+    std::latch *end;
+    alignas(128) std::uint64_t left;
+    std::uint64_t done;
+
+    static void run(weft_op *op) {
+        auto *self = reinterpret_cast<repeated *>(op);
+        self->done++;
+        if (--self->left > 0) {
+            need(self->queue(self->runtime, op), "queueing");
+        } else {
+            self->end->count_down();
+        }
+    }
+};
+
+bench::result repeat(const bench::options &o, std::uint64_t ops, std::uint64_t each, int (*queue)(weft_runtime, weft_op *)) {
+    runtime rt(o.workers);
+    return bench::measure(ops * each, [&] {
+        std::latch end(static_cast<std::ptrdiff_t>(ops));
+        std::vector<repeated> all(ops);
+        for (auto &one : all) {
+            one.op.run = repeated::run;
+            one.runtime = rt.handle;
+            one.queue = queue;
+            one.end = &end;
+            one.left = each;
+            need(weft_schedule(rt.handle, &one.op), "weft_schedule");
+        }
+        end.wait();
+        for (auto &one : all) {
+            bench::check(one.done, each, "turns");
+        }
+    });
+}
+
+bench::result chain(const bench::options &o) { return repeat(o, 1, o.count(100'000), weft_schedule); }
+bench::result yield2(const bench::options &o) { return repeat(o, 2, o.count(500'000), weft_yield); }
+bench::result yield1000(const bench::options &o) { return repeat(o, 1000, o.count(1000), weft_yield); }
+
+// One timer after the other, started and removed on a worker: its run is never called, as with Go's Stop and libuv's uv_timer_stop.
+bench::result timer_cancel(const bench::options &o) {
+    runtime rt(o.workers);
+    std::uint64_t n = o.count(1'000'000);
+    return bench::measure(n, [&] {
+        std::latch end(1);
+        std::uint64_t removed = 0;
+        once work([&] {
+            weft_timer timer{};
+            timer.op.run = [](weft_op *) { bench_fail("a removed timer fired"); };
+            for (std::uint64_t i = 0; i < n; i++) {
+                need(weft_schedule_after(rt.handle, &timer, 10'000'000'000 + static_cast<std::int64_t>(i) * 1000),
+                     "weft_schedule_after");
+                removed += weft_timer_remove(&timer) == WEFT_OK;
+            }
+            end.count_down();
+        });
+        need(weft_schedule(rt.handle, &work.op), "weft_schedule");
+        end.wait();
+        bench::check(removed, n, "removed timers");
+    });
+}
+
+bench::result wake(const bench::options &o) {
+    runtime rt(o.workers);
+    weft_op op{};
+    op.run = [](weft_op *self) { static_cast<std::atomic<std::int64_t> *>(self->context)->store(bench_now_ns()); };
+    return bench::wake(o, [&](std::atomic<std::int64_t> *began) {
+        op.context = began;
+        need(weft_schedule(rt.handle, &op), "weft_schedule");
+    });
+}
+
+const std::vector<bench::work> works = {
+    {"micro_outside", {1, 2}, micro_outside},
+    {"micro_outside_batch", {1, 2}, micro_outside_batch},
+    {"micro_inside", {1, 2}, micro_inside},
+    {"chain", {1, 2}, chain},
+    {"yield2", {1, 2}, yield2},
+    {"yield1000", {1, 2}, yield1000},
+    {"timer_cancel", {1, 2}, timer_cancel},
+    {"wake", {1, 2}, wake},
+};
+
+} // namespace
+
+int main(int argc, char **argv) { return bench::run_program(argc, argv, {works}); }
