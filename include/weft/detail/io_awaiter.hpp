@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// The awaiter of every socket operation. It is the weft_io: the operation lives in the frame of the coroutine that
+// awaits it, and nothing is allocated.
+//
+// Order of events. The cancel callback is registered before the operation starts, so no request can fall between the two;
+// a request that came earlier makes the start complete at once. The start either completes at once, and the coroutine goes on
+// without having been suspended, or it is pending: from then on the frame may run, or be gone, on another thread, and await_suspend
+// touches nothing of it. await_resume deregisters before the frame can go on, and so waits for a callback that is still
+// running in another thread.
+#ifndef WEFT_DETAIL_IO_AWAITER_HPP
+#define WEFT_DETAIL_IO_AWAITER_HPP
+
+#include <coroutine>
+
+#include "../c/io.h"
+#include "environment.hpp"
+#include "resume.hpp"
+#include "token_watch.hpp"
+#include "tsan.hpp"
+
+namespace weft::detail {
+
+/// Start: int operator()(weft_io *) const noexcept, starts the operation and returns as the functions of c/io.h do.
+///        static constexpr const char *doing, what error messages call it.
+/// Finish: static finish(weft_io &, const char *doing), makes what co_await gives out of the completed operation, or throws.
+template <class Start, class Finish>
+class io_awaiter : private weft_io, public native_awaiter {
+public:
+    explicit io_awaiter(const Start &start) noexcept : weft_io{}, start_(start) {}
+    io_awaiter(const io_awaiter &) = delete;
+    io_awaiter &operator=(const io_awaiter &) = delete;
+
+    [[nodiscard]] static constexpr bool await_ready() noexcept { return false; }
+
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
+    {
+        const environment where = environment_of(coroutine);
+        weft_io &io = *this;
+        home_ = where.home;
+        io.op.run = complete;
+        io.op.context = coroutine.address();
+        watch_.begin(where.token, cancel, &io);
+        tsan_release(&io.op);
+        const int started = start_(&io);
+        if (started < 0) {
+            io.status = started;
+        }
+        return started == WEFT_OK;
+    }
+
+    decltype(auto) await_resume()
+    {
+        weft_io &io = *this;
+        watch_.end();
+        return Finish::finish(io, Start::doing);
+    }
+
+private:
+    static void cancel(void *io) noexcept { weft_io_cancel(static_cast<weft_io *>(io)); }
+
+    // Runs on a worker of the descriptor's runtime, which need not be the coroutine's home.
+    static void complete(weft_op *op) noexcept
+    {
+        tsan_acquire(op);
+        const auto coroutine = std::coroutine_handle<>::from_address(op->context);
+        const weft_runtime home = static_cast<io_awaiter *>(reinterpret_cast<weft_io *>(op))->home_;
+        if (home.id == 0 || home.id == weft_runtime_current().id) [[likely]] {
+            resume_guarded(coroutine);
+        } else {
+            resume_from_outside(home, coroutine, *op);
+        }
+    }
+
+    Start start_;
+    weft_runtime home_{0};
+    token_watch watch_;
+};
+
+/// What a socket's functions return: the operation that has not been started. It starts when it is awaited, once, as an rvalue.
+template <class Start, class Finish>
+class [[nodiscard]] io_operation {
+public:
+    io_operation(const Start &start) noexcept : start_(start) {}
+
+    [[nodiscard]] io_awaiter<Start, Finish> operator co_await() && noexcept { return io_awaiter<Start, Finish>(start_); }
+
+private:
+    Start start_;
+};
+
+} // namespace weft::detail
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+//
+// weft/tcp_stream.hpp: one connection, as a move-only owner of its descriptor.
+//
+// Every operation comes in two forms. receive() throws what went wrong; try_receive() returns it, for programs whose
+// connections end all the time. For all of them:
+//   Resumes    on the awaiting task's home; without a suspension when the result is there at once.
+//   Cancel     a request of the task's token, and the stop of the runtime, end a waiting operation with operation_cancelled
+//              (WEFT_ECANCELED). What the system had moved by then is reported as success and never lost.
+//   Single use each call makes one operation; it starts when it is awaited, once.
+//   Memory     what a buffer names, and arrays of buffers, must stay until the await ends. In `co_await s.send(f())` it does.
+// One operation may receive while another sends; a second one in the same direction gets WEFT_EBUSY. close() and
+// shutdown() may be called from any thread at any time. Anything else that changes the object (move, destruction) needs what every C++ object
+// needs: that nobody else uses it. A stream that was moved from, or default-made, answers WEFT_EBADHANDLE.
+#ifndef WEFT_TCP_STREAM_HPP
+#define WEFT_TCP_STREAM_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "buffer.hpp"
+#include "c/io.h"
+#include "detail/tcp_operations.hpp"
+#include "endpoint.hpp"
+#include "error.hpp"
+#include "scheduler.hpp"
+#include "task.hpp"
+
+namespace weft {
+
+/// Names a direction of a connection.
+enum class direction : int {
+    receive = WEFT_SHUTDOWN_RECEIVE,
+    send = WEFT_SHUTDOWN_SEND,
+    both = WEFT_SHUTDOWN_RECEIVE | WEFT_SHUTDOWN_SEND,
+};
+
+namespace detail {
+
+// The runtime of the calling worker, for the functions that are not told one.
+[[nodiscard]] inline weft_runtime current_runtime(const char *doing)
+{
+    const weft_runtime current = weft_runtime_current();
+    if (current.id == 0) {
+        throw error(WEFT_ENOTWORKER, doing);
+    }
+    return current;
+}
+
+} // namespace detail
+
+struct stream_result;
+
+class tcp_stream {
+public:
+    tcp_stream() noexcept = default;
+    tcp_stream(tcp_stream &&other) noexcept : descriptor_(other.release()) {}
+    tcp_stream &operator=(tcp_stream &&other) noexcept
+    {
+        if (this != &other) {
+            close();
+            descriptor_ = other.release();
+        }
+        return *this;
+    }
+    ~tcp_stream() { close(); }
+
+    /// Connects. The task form lives on the awaiting task's home, which must be a runtime's worker (else WEFT_ENOTWORKER), or
+    /// on the given runtime. Cancel: operation_cancelled, and the socket is closed.
+    [[nodiscard]] static task<tcp_stream> connect(endpoint to);
+    [[nodiscard]] static task<tcp_stream> connect(scheduler on, endpoint to);
+    [[nodiscard]] static task<stream_result> try_connect(endpoint to);
+    [[nodiscard]] static task<stream_result> try_connect(scheduler on, endpoint to);
+
+    /// Takes over a connected stream socket, or another descriptor that can be polled: a pipe, an eventfd.
+    /// @throws weft::error  as weft_descriptor_open says; then the descriptor is still the caller's
+    [[nodiscard]] static tcp_stream from_native(scheduler on, std::intptr_t system)
+    {
+        weft_descriptor descriptor{};
+        detail::throw_unless_ok(weft_descriptor_open(on.native(), system, &descriptor), "open descriptor");
+        return tcp_stream(descriptor);
+    }
+
+    /// Takes over a descriptor of the C interface.
+    explicit tcp_stream(weft_descriptor descriptor) noexcept : descriptor_(descriptor) {}
+
+    /// Gives it to the C interface, without closing it.
+    [[nodiscard]] weft_descriptor release() noexcept { return std::exchange(descriptor_, weft_descriptor{0}); }
+
+    /// Receives what is there, at least one byte; 0 is the end of the stream.
+    [[nodiscard]] detail::receiving<detail::gives_count> receive(buffer into) noexcept
+    {
+        return {{descriptor_, into, 0}};
+    }
+    [[nodiscard]] detail::receiving_many<detail::gives_count> receive(std::span<const buffer> into) noexcept
+    {
+        return {{descriptor_, into, 0}};
+    }
+    [[nodiscard]] detail::receiving<detail::gives_result> try_receive(buffer into) noexcept
+    {
+        return {{descriptor_, into, 0}};
+    }
+    [[nodiscard]] detail::receiving_many<detail::gives_result> try_receive(std::span<const buffer> into) noexcept
+    {
+        return {{descriptor_, into, 0}};
+    }
+
+    /// Receives until everything is full. WEFT_EOF if the stream ends first; try_receive_exactly tells how much came.
+    [[nodiscard]] detail::receiving<detail::gives_nothing> receive_exactly(buffer into) noexcept
+    {
+        return {{descriptor_, into, WEFT_IO_ALL}};
+    }
+    [[nodiscard]] detail::receiving_many<detail::gives_nothing> receive_exactly(std::span<const buffer> into) noexcept
+    {
+        return {{descriptor_, into, WEFT_IO_ALL}};
+    }
+    [[nodiscard]] detail::receiving<detail::gives_result> try_receive_exactly(buffer into) noexcept
+    {
+        return {{descriptor_, into, WEFT_IO_ALL}};
+    }
+    [[nodiscard]] detail::receiving_many<detail::gives_result> try_receive_exactly(std::span<const buffer> into) noexcept
+    {
+        return {{descriptor_, into, WEFT_IO_ALL}};
+    }
+
+    /// Sends as much as the system takes at once, at least one byte, and says how much.
+    [[nodiscard]] detail::sending<detail::gives_count> send(const_buffer from) noexcept
+    {
+        return {{descriptor_, from, 0}};
+    }
+    [[nodiscard]] detail::sending_many<detail::gives_count> send(std::span<const const_buffer> from) noexcept
+    {
+        return {{descriptor_, from, 0}};
+    }
+    [[nodiscard]] detail::sending<detail::gives_result> try_send(const_buffer from) noexcept
+    {
+        return {{descriptor_, from, 0}};
+    }
+    [[nodiscard]] detail::sending_many<detail::gives_result> try_send(std::span<const const_buffer> from) noexcept
+    {
+        return {{descriptor_, from, 0}};
+    }
+
+    /// Sends everything. try_send_all tells how much, if it failed on the way.
+    [[nodiscard]] detail::sending<detail::gives_nothing> send_all(const_buffer from) noexcept
+    {
+        return {{descriptor_, from, WEFT_IO_ALL}};
+    }
+    [[nodiscard]] detail::sending_many<detail::gives_nothing> send_all(std::span<const const_buffer> from) noexcept
+    {
+        return {{descriptor_, from, WEFT_IO_ALL}};
+    }
+    [[nodiscard]] detail::sending<detail::gives_result> try_send_all(const_buffer from) noexcept
+    {
+        return {{descriptor_, from, WEFT_IO_ALL}};
+    }
+    [[nodiscard]] detail::sending_many<detail::gives_result> try_send_all(std::span<const const_buffer> from) noexcept
+    {
+        return {{descriptor_, from, WEFT_IO_ALL}};
+    }
+
+    /// Ends one direction, or both. After direction::send the peer reads the end of the stream, and can still answer.
+    /// @throws weft::error  WEFT_ENOTCONN when the peer is gone already; WEFT_EBADHANDLE
+    void shutdown(direction which)
+    {
+        detail::throw_unless_ok(weft_shutdown(descriptor_, static_cast<int>(which)), "shutdown");
+    }
+    /// Returns WEFT_OK or the code that shutdown() throws.
+    int try_shutdown(direction which) noexcept { return weft_shutdown(descriptor_, static_cast<int>(which)); }
+
+    /// Closes. Operations that wait end with WEFT_ECLOSED, later ones with WEFT_EBADHANDLE. Twice is allowed. Any thread.
+    void close() noexcept
+    {
+        if (descriptor_.id != 0) { // the handle is kept, so that no other thread can see it change
+            weft_descriptor_close(descriptor_);
+        }
+    }
+
+    /// @throws weft::error  as weft_local_endpoint and weft_remote_endpoint say
+    [[nodiscard]] endpoint local_endpoint() const
+    {
+        weft_endpoint raw{};
+        detail::throw_unless_ok(weft_local_endpoint(descriptor_, &raw), "local endpoint");
+        return endpoint(raw);
+    }
+    [[nodiscard]] endpoint remote_endpoint() const
+    {
+        weft_endpoint raw{};
+        detail::throw_unless_ok(weft_remote_endpoint(descriptor_, &raw), "remote endpoint");
+        return endpoint(raw);
+    }
+
+    /// The descriptor of the C interface. It stays the stream's.
+    [[nodiscard]] weft_descriptor native() const noexcept { return descriptor_; }
+
+    /// The system's descriptor, for options that weft does not wrap. It stays the stream's.
+    /// @throws weft::error  WEFT_EBADHANDLE
+    [[nodiscard]] std::intptr_t native_handle() const
+    {
+        std::intptr_t system = -1;
+        detail::throw_unless_ok(weft_descriptor_system(descriptor_, &system), "native handle");
+        return system;
+    }
+
+private:
+    weft_descriptor descriptor_{0};
+};
+
+/// What try_connect and tcp_listener::try_accept came to.
+struct stream_result {
+    int status = WEFT_OK; // or one of weft/c/error.h
+    int os_error = 0;     // the system's error number behind it, or 0
+    tcp_stream stream;    // connected when status is WEFT_OK
+
+    [[nodiscard]] explicit operator bool() const noexcept { return status == WEFT_OK; }
+};
+
+namespace detail {
+
+inline task<stream_result> connect_on(weft_runtime runtime, endpoint to)
+{
+    stream_result result;
+    weft_descriptor descriptor{};
+    result.status = weft_tcp_open(runtime, to.native().family, &descriptor);
+    if (result.status == WEFT_OK) {
+        tcp_stream stream(descriptor);
+        const io_result connected = co_await io_operation<connect_start, gives_result>({descriptor, to.native()});
+        result.status = connected.status;
+        result.os_error = connected.os_error;
+        if (connected) {
+            result.stream = std::move(stream);
+        }
+    }
+    co_return result;
+}
+
+inline task<tcp_stream> connect_or_throw(weft_runtime runtime, endpoint to)
+{
+    stream_result result = co_await connect_on(runtime, to);
+    throw_unless_ok(result.status, "connect", result.os_error);
+    co_return std::move(result.stream);
+}
+
+} // namespace detail
+
+inline task<stream_result> tcp_stream::try_connect(scheduler on, endpoint to) { return detail::connect_on(on.native(), to); }
+
+inline task<tcp_stream> tcp_stream::connect(scheduler on, endpoint to) { return detail::connect_or_throw(on.native(), to); }
+
+inline task<stream_result> tcp_stream::try_connect(endpoint to)
+{
+    co_return co_await detail::connect_on(detail::current_runtime("connect"), to);
+}
+
+inline task<tcp_stream> tcp_stream::connect(endpoint to)
+{
+    co_return co_await detail::connect_or_throw(detail::current_runtime("connect"), to);
+}
+
+} // namespace weft
+
+#endif
