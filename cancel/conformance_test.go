@@ -24,3 +24,9 @@ func TestScenarios(t *testing.T) {
 		t.Run(pair.Name(), func(t *testing.T) { canceltest.Run(t, pair, purehost.Allocate) })
 	}
 }
+
+func TestPrograms(t *testing.T) {
+	for _, pair := range pairs() {
+		t.Run(pair.Name(), func(t *testing.T) { canceltest.Programs(t, pair, purehost.Allocate) })
+	}
+}

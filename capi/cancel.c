@@ -10,7 +10,7 @@
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "weft/c/cancel.h"
+#include "cancel_host.h"
 
 #include <stddef.h>
 #if !defined(_WIN32)
@@ -66,7 +66,6 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) char cancel_self
 static _Thread_local char cancel_self;
 #endif
 
-uint64_t weft_cancel_thread(void);
 uint64_t weft_cancel_thread(void) { return (uint64_t)(uintptr_t)&cancel_self; }
 
 /* Locks a source and sets bits in the same step; returns the bits from before.

@@ -12,9 +12,10 @@
  *  1. All memory is the caller's and must not move. A source outlives its registrations and the calls that name it.
  *  2. A registration is deregistered before its memory goes, by one thread. That may begin as soon as its callback has
  *     begun, although weft_cancel_register has not yet returned on another thread.
- *  3. Once weft_cancel_deregister has returned, a thread that ran the callback (another one than the caller's) touches
- *     neither the registration nor, on its behalf, the source: whoever deregistered the last one may free both, although
- *     that thread has not yet returned from weft_cancel_request or weft_cancel_register.
+ *  3. Once weft_cancel_deregister has returned, no other thread touches the registration. When it was the last one, none
+ *     touches the source either, although the call of weft_cancel_request or weft_cancel_register that ran its callback may
+ *     not have returned there yet: both may be freed. Only where a callback deregistered its own registration the
+ *     source stays until the call that ran it has returned.
  *  4. Callbacks are short: who deregisters waits for them. They must not throw, longjmp or end their thread.
  *  5. Callbacks that run at once on two threads must not deregister each other's registration: each would wait for
  *     the other, for ever. That takes two sources, or one with a registration that came after its request.

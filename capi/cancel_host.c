@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cancel_host.c: the two ways between callbacks of C and of Go. Neither is on a path that is taken when nothing is
+ * being cancelled.
+ */
+#include "cancel_host.h"
+
+void weft_cancel_call_go(void *context) { weftgo_cancel_dispatch((uintptr_t)context); }
+
+void weft_cancel_call(uintptr_t callback, uintptr_t context) { ((weft_cancel_fn)callback)((void *)context); }
