@@ -72,15 +72,15 @@ func ahead(work string, workers []int, names ...string) []goal {
 
 // reached is the value that a goal limits; false when the run did not measure it.
 func (g goal) reached(all []record, workers int) (float64, bool) {
-	weft, ok := find(all, g.work, subject, workers)
-	own, has := weft.metric(g.metric)
+	weft, ok := own(all, g.work, workers)
+	ours, has := weft.metric(g.metric)
 	if !ok || !has || g.peer == "" {
-		return own, ok && has
+		return ours, ok && has
 	}
 	at := slices.IndexFunc(peers, func(p peer) bool { return p.name == g.peer })
 	other, ok := find(all, g.work, peers[at].column, workers)
 	theirs, has := other.metric(g.metric)
-	return own / theirs, ok && has && theirs > 0
+	return ours / theirs, ok && has && theirs > 0
 }
 
 func goalTable(all []record) string {

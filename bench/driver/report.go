@@ -97,6 +97,16 @@ func find(all []record, name, column string, workers int) (record, bool) {
 	return record{}, false
 }
 
+// own finds weft's cell.
+func own(all []record, name string, workers int) (record, bool) {
+	for _, subject := range subjects {
+		if r, ok := find(all, name, subject, workers); ok {
+			return r, true
+		}
+	}
+	return record{}, false
+}
+
 // report is everything as Markdown.
 func (b *bench) report(programs string) string {
 	all := b.records()
@@ -114,7 +124,7 @@ func (b *bench) report(programs string) string {
 		total += len(samples)
 	}
 	fmt.Fprintf(&t, " During %d of %d samples other processes used more than %g cores.\n\n", noisy, total, noisyCores)
-	t.WriteString("A cell is the median, the least, and in parentheses weft's median over this one: below 1, weft needs less. README.md " +
+	t.WriteString("A cell is the median, the least, and in parentheses weft's median over this one: below 1, weft needs less. bench/README.md " +
 		"explains the rows and the peers.\n\n")
 	t.WriteString(table(all, "per", mainRows()))
 	if more := table(all, "result", moreRows()); strings.Count(more, "\n") > 2 {
@@ -185,7 +195,7 @@ func table(all []record, what string, rows []row) string {
 		for _, workers := range []int{1, 2} {
 			cells := make([]string, len(used))
 			empty := true
-			weft, _ := find(all, at.work.name, subject, workers)
+			weft, _ := own(all, at.work.name, workers)
 			for i, c := range used {
 				cells[i] = "-"
 				if r, ok := find(all, at.work.name, c, workers); ok {
@@ -210,8 +220,8 @@ func cell(r, weft record, metric string) string {
 	if metric == "" {
 		text = show(metric, r.Median) + " / " + show(metric, r.Min)
 	}
-	if own, ok := weft.metric(metric); ok && weft.Peer != "" && r.Peer != subject && value > 0 {
-		text += fmt.Sprintf(" (%s)", digits(own/value))
+	if ours, ok := weft.metric(metric); ok && weft.Peer != "" && !slices.Contains(subjects, r.Peer) && value > 0 {
+		text += fmt.Sprintf(" (%s)", digits(ours/value))
 	}
 	if at := slices.IndexFunc(peers, func(p peer) bool { return p.name == r.Peer }); peers[at].column != r.Peer {
 		text += " " + r.Peer

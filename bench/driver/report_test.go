@@ -119,6 +119,9 @@ func TestRatiosStandBesideTheRightNumberOfWorkers(t *testing.T) {
 		}
 	}
 	text := table(all, "per", mainRows())
+	if r, _ := own(all, "chain", 2); r.Peer != "weft" {
+		t.Errorf("own is %q", r.Peer)
+	}
 	for _, want := range []string{"8.00 ns / 8.00 ns (1.25) resume_loop", "1.00 us / 1.00 us (0.0100)", "| chain | hop | 2 | 10.0 ns / 10.0 ns |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -175,5 +178,17 @@ func TestMachineLoadIsReadFromTheFirstLine(t *testing.T) {
 	}
 	if got := parseStat("intr 1 2 3"); got != 0 {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestTheCInterfaceStandsInWhereTheLayerHasNothing(t *testing.T) {
+	b := filled(t, map[string][]float64{"timer_cancel/weft_c": {30}, "timer_cancel/go": {300}},
+		map[string]int{"timer_cancel/weft_c": 1, "timer_cancel/go": 1})
+	all := b.records()
+	if text := table(all, "per", mainRows()); !strings.Contains(text, "300 ns / 300 ns (0.100)") {
+		t.Errorf("no ratio in\n%s", text)
+	}
+	if text := goalTable(all); !strings.Contains(text, "| timer_cancel | over go's | 1 | 0.100 | 0.200 | yes |") {
+		t.Errorf("no goal in\n%s", text)
 	}
 }

@@ -64,11 +64,11 @@ type peer struct {
 	column  string
 }
 
-// subject is the peer that all others are compared with.
-const subject = "weft"
+// subjects are the peers that the others are compared with: the first one that has the row.
+var subjects = []string{"weft", "weft_c"}
 
 var peers = []peer{
-	{subject, "bench_weft", "weft"},
+	{"weft", "bench_weft", "weft"},
 	{"weft_c", "bench_weft_c", "weft_c"},
 	{"asio", "bench_asio", "asio"},
 	{"tbb", "bench_tbb", "tbb"},
