@@ -45,26 +45,22 @@ inline std::string_view reason(int status) noexcept {
     return {text, length};
 }
 
-/// Appends a whole response.
+/// Appends a whole response. Returns where a further header may still be inserted.
 /// @param head_only  the answer to HEAD: the length is told and the body left out
-/// @param close      tell the client that nothing follows
-inline void append_response(std::string& out, int status, std::string_view body, bool head_only, bool close) {
+inline std::size_t append_response(std::string& out, int status, std::string_view body, bool head_only) {
     char number[20];
     const auto digits = [&number](std::size_t value) {
         return std::string_view(number, static_cast<std::size_t>(std::to_chars(number, number + sizeof number, value).ptr - number));
     };
     out.append("HTTP/1.1 ").append(digits(static_cast<std::size_t>(status))).append(" ").append(reason(status));
-    out.append("\r\nServer: weft\r\nDate: ").append(date());
-    if (status == 405) {
-        out.append("\r\nAllow: GET, HEAD");
-    }
-    if (close) {
-        out.append("\r\nConnection: close");
-    }
-    out.append("\r\nContent-Type: text/plain\r\nContent-Length: ").append(digits(body.size())).append("\r\n\r\n");
+    out.append("\r\nServer: weft\r\nDate: ").append(date()).append("\r\n");
+    const std::size_t headers = out.size();
+    out.append(status == 405 ? "Allow: GET, HEAD\r\n" : "");
+    out.append("Content-Type: text/plain\r\nContent-Length: ").append(digits(body.size())).append("\r\n\r\n");
     if (!head_only) {
         out.append(body);
     }
+    return headers;
 }
 
 } // namespace http

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+//
+// An HTTP/1.1 server: keep-alive, pipelining, time-outs, and an end without a failed request. It shows "/" and, as
+// "/stats", what the scheduler has been doing.
+//
+//     http_server --port 8080 --workers 2
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+
+#include <weft.hpp>
+
+#include "connection.hpp"
+#include "pages.hpp"
+
+namespace {
+
+struct options {
+    unsigned port = 8080;
+    unsigned workers = 0;
+    unsigned patience_ms = 10000;
+    unsigned grace_ms = 1000;
+    std::string address = "127.0.0.1";
+};
+
+[[noreturn]] void usage() {
+    std::fputs("usage: http_server [--address IP] [--port N] [--workers N] [--timeout-ms N] [--grace-ms N]\n"
+               "  --address     where to listen; an IPv6 address in brackets; 127.0.0.1\n"
+               "  --port        0 lets the system choose; 8080\n"
+               "  --workers     threads; 0: one per CPU\n"
+               "  --timeout-ms  how long a client may take for one request; 10000\n"
+               "  --grace-ms    how long idle connections stay open after SIGINT or SIGTERM; 1000\n",
+               stderr);
+    std::exit(2);
+}
+
+options parse(int argc, char** argv) {
+    options result;
+    const std::pair<std::string_view, unsigned*> numbers[] = {{"--port", &result.port},
+                                                              {"--workers", &result.workers},
+                                                              {"--timeout-ms", &result.patience_ms},
+                                                              {"--grace-ms", &result.grace_ms}};
+    for (int i = 1; i < argc; i += 2) {
+        const std::string_view name = argv[i];
+        const std::string_view value = i + 1 < argc ? argv[i + 1] : "";
+        bool known = name == "--address" && !value.empty();
+        if (known) {
+            result.address = value;
+        }
+        for (const auto& [option, number] : numbers) {
+            if (name == option) {
+                const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *number);
+                known = error == std::errc() && end == value.data() + value.size();
+            }
+        }
+        if (!known || result.port > 65535) {
+            usage();
+        }
+    }
+    return result;
+}
+
+// A handler that writes to a pipe, and not sigwait: that would need the signals blocked in every thread of the process,
+// and other libraries' threads were there before main. The handler may run on any of them, so it has SA_ONSTACK: Go's threads
+// have small stacks. The second signal ends the program the hard way.
+int signal_pipe[2];
+
+void catch_signals() {
+    if (pipe(signal_pipe) != 0) {
+        std::perror("pipe");
+        std::exit(1);
+    }
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+        const int saved = errno;
+        if (write(signal_pipe[1], "", 1) != 1) {
+            std::abort();
+        }
+        errno = saved;
+    };
+    action.sa_flags = SA_ONSTACK | SA_RESTART | static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+void wait_for_signal() {
+    char byte;
+    while (read(signal_pipe[0], &byte, 1) != 1) {
+    }
+}
+
+weft::task<> serve(http::service& service, weft::tcp_stream stream) {
+    http::connection connection(service, std::move(stream));
+    try {
+        co_await connection.serve();
+    } catch (const std::exception& e) { // one connection that fails is no reason to end the others
+        std::fprintf(stderr, "connection: %s\n", e.what());
+    }
+}
+
+weft::task<> accept_all(http::service& service, weft::tcp_listener& listener, weft::async_scope& connections) {
+    for (;;) {
+        weft::stream_result accepted = co_await listener.try_accept();
+        if (accepted) {
+            connections.spawn(serve(service, std::move(accepted.stream)));
+        } else if (service.draining) {
+            co_return;
+        } else { // that connection is lost, or the system is short of something: the next one may fare better
+            std::fprintf(stderr, "accept: %s\n", weft_error_text(accepted.status));
+            co_await weft::sleep_for(std::chrono::milliseconds(10));
+        }
+    }
+}
+
+weft::task<> join(weft::async_scope& connections) { co_await connections.join(); }
+
+// A connection that is being used gets its answers, the last with "Connection: close". When the grace is over the time-out
+// cancels the rest, which are idle, and waits for them too.
+weft::task<> drain(weft::async_scope& connections, std::chrono::milliseconds grace) {
+    co_await weft::try_timeout(join(connections), grace);
+}
+
+} // namespace
+
+int main(int argc, char** argv) try {
+    const options chosen = parse(argc, argv);
+    catch_signals();
+
+    weft::runtime_options settings;
+    settings.workers = chosen.workers;
+    weft::runtime runtime(settings);
+    const weft::endpoint at = weft::endpoint::parse(chosen.address + ":" + std::to_string(chosen.port));
+    weft::tcp_listener listener = weft::tcp_listener::bind(runtime.scheduler(), at);
+    std::printf("listening on http://%s\n", listener.local_endpoint().to_string().c_str());
+    std::fflush(stdout);
+
+    http::service service{runtime, std::chrono::milliseconds(chosen.patience_ms)};
+    weft::async_scope connections(runtime.scheduler());
+    connections.spawn(accept_all(service, listener, connections));
+
+    wait_for_signal();
+    std::puts("stopping");
+    service.draining = true;
+    listener.close();
+    weft::sync_wait(runtime.scheduler(), drain(connections, std::chrono::milliseconds(chosen.grace_ms)));
+    runtime.stop();
+
+    std::printf("requests %llu\n", static_cast<unsigned long long>(service.requests.load()));
+    const http::stats_text stats(runtime.stats());
+    std::fwrite(stats.view().data(), 1, stats.view().size(), stdout);
+} catch (const std::exception& e) {
+    std::fprintf(stderr, "http_server: %s\n", e.what());
+    return 1;
+}
