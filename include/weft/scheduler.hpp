@@ -12,6 +12,7 @@
 #include "c/runtime.h"
 #include "concepts.hpp"
 #include "detail/environment.hpp"
+#include "detail/operation.hpp"
 #include "detail/resume.hpp"
 #include "detail/time.hpp"
 #include "detail/timer_awaiter.hpp"
@@ -22,10 +23,11 @@ namespace weft {
 namespace detail {
 
 /// Puts the coroutine into a runtime's queue.
-class [[nodiscard]] schedule_awaiter : public native_awaiter {
+class schedule_awaiter : public native_awaiter {
 public:
-    /// target {0}: the coroutine's home, and nothing to do if it has none.
     schedule_awaiter(weft_runtime target, bool behind) noexcept : target_(target), behind_(behind) {}
+    schedule_awaiter(const schedule_awaiter &) = delete;
+    schedule_awaiter &operator=(const schedule_awaiter &) = delete;
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
 
@@ -33,7 +35,7 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
     {
         const environment here = environment_of(coroutine);
-        if (weft_cancel_requested_inline(here.token)) [[unlikely]] {
+        if (here.token != nullptr && weft_cancel_requested(here.token) != 0) {
             code_ = WEFT_ECANCELED;
             return false;
         }
@@ -55,17 +57,23 @@ public:
         }
     }
 
-private:
-    static bool weft_cancel_requested_inline(weft_cancel_token token) noexcept
+protected:
+    /// Aims at where the coroutine lives. One that lives nowhere has nobody to yield to.
+    template <class Promise>
+    [[nodiscard]] bool suspend_at_home(std::coroutine_handle<Promise> coroutine) noexcept
     {
-        return token != nullptr && weft_cancel_requested(token) != 0;
+        target_ = environment_of(coroutine).home;
+        return target_.id != 0 && await_suspend(coroutine);
     }
 
+private:
     weft_runtime target_;
     bool behind_;
     int code_ = WEFT_OK;
     weft_op op_; // set when the coroutine is handed over from another thread
 };
+
+using schedule_operation = operation<schedule_awaiter, weft_runtime, bool>;
 
 } // namespace detail
 
@@ -80,23 +88,23 @@ public:
     /// Queues the coroutine on the runtime; it resumes on a worker, and lives there from now on. On a worker of this
     /// runtime it goes to that worker's own deque, which runs the newest first. Cancel: if the token was requested it is
     /// not queued, and operation_cancelled thrown. Throws runtime_stopped. Single use.
-    [[nodiscard]] detail::schedule_awaiter schedule() const noexcept { return {runtime_, false}; }
+    [[nodiscard]] detail::schedule_operation schedule() const noexcept { return detail::schedule_operation(runtime_, false); }
 
     /// schedule(), but behind everything that is runnable on this worker.
-    [[nodiscard]] detail::schedule_awaiter yield() const noexcept { return {runtime_, true}; }
+    [[nodiscard]] detail::schedule_operation yield() const noexcept { return detail::schedule_operation(runtime_, true); }
 
     /// schedule() after a span of time. Cancel: ends early with operation_cancelled; stop does so too.
     template <class Rep, class Period>
-    [[nodiscard]] detail::timer_awaiter schedule_after(const std::chrono::duration<Rep, Period> &span) const
+    [[nodiscard]] detail::timer_operation schedule_after(const std::chrono::duration<Rep, Period> &span) const
     {
-        return {runtime_, detail::timeout_ns(span), "schedule_after"};
+        return detail::timer_operation(runtime_, detail::timeout_ns(span), "schedule_after");
     }
 
     /// schedule() at a point in time of any clock, which is read once, now.
     template <class Clock, class Duration>
-    [[nodiscard]] detail::timer_awaiter schedule_at(const std::chrono::time_point<Clock, Duration> &point) const
+    [[nodiscard]] detail::timer_operation schedule_at(const std::chrono::time_point<Clock, Duration> &point) const
     {
-        return {runtime_, detail::timeout_until_ns(point), "schedule_at"};
+        return detail::timer_operation(runtime_, detail::timeout_until_ns(point), "schedule_at");
     }
 
     /// The handle of the C interface.

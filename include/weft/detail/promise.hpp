@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "../concepts.hpp"
@@ -81,10 +82,15 @@ public:
         return std::noop_coroutine();
     }
 
+    // Awaiters that must not move come out of an operator co_await, as prvalues; GCC 12 moves those that do not.
     template <native_awaitable T>
-    T &&await_transform(T &&awaitable) noexcept
+    decltype(auto) await_transform(T &&awaitable)
     {
-        return static_cast<T &&>(awaitable);
+        if constexpr (member_co_await<T> || free_co_await<T>) {
+            return get_awaiter(static_cast<T &&>(awaitable));
+        } else {
+            return static_cast<std::remove_reference_t<T> &>(awaitable);
+        }
     }
 
     template <awaitable T>

@@ -23,13 +23,14 @@
 #include "../c/timer.h"
 #include "../error.hpp"
 #include "environment.hpp"
+#include "operation.hpp"
 #include "resume.hpp"
 #include "token_watch.hpp"
 #include "tsan.hpp"
 
 namespace weft::detail {
 
-class [[nodiscard]] timer_awaiter : public native_awaiter {
+class timer_awaiter : public native_awaiter {
 public:
     /// target: where the coroutine lives afterwards; {0}: where it lives now.
     timer_awaiter(weft_runtime target, std::int64_t timeout_ns, const char *doing) noexcept
@@ -156,6 +157,9 @@ private:
     token_watch watch_;
     weft_timer timer_; // set in await_suspend
 };
+
+/// target, timeout_ns, doing: as in the awaiter's constructor.
+using timer_operation = operation<timer_awaiter, weft_runtime, std::int64_t, const char *>;
 
 } // namespace weft::detail
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// Starting several children and waiting for all of them: the common part of when_all and when_any. The children are
+// tasks in a tuple or a vector that lives in the awaiting frame; only their own frames are allocated. All but the last are queued on this
+// worker, where others may steal them, the last is entered by symmetric transfer, and the last to finish resumes the parent.
+#ifndef WEFT_DETAIL_JOIN_HPP
+#define WEFT_DETAIL_JOIN_HPP
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "../task.hpp"
+#include "environment.hpp"
+#include "promise.hpp"
+#include "resume.hpp"
+
+namespace weft::detail {
+
+/// A result as a member of a tuple, variant, vector or optional.
+template <class T>
+struct as_value {
+    using type = T;
+};
+template <>
+struct as_value<void> {
+    using type = std::monostate;
+};
+template <class T>
+struct as_value<T &> {
+    using type = std::reference_wrapper<T>;
+};
+template <class T>
+using value_of = typename as_value<T>::type;
+
+/// Takes a finished task's result; throws its exception.
+template <class T>
+[[nodiscard]] value_of<T> take_value(task<T> &child)
+{
+    if constexpr (std::is_void_v<T>) {
+        child.handle().promise().slot().take();
+        return {};
+    } else {
+        return value_of<T>(child.handle().promise().slot().take());
+    }
+}
+
+template <class... T>
+[[nodiscard]] constexpr std::size_t count(const std::tuple<task<T>...> &) noexcept
+{
+    return sizeof...(T);
+}
+
+template <class T>
+[[nodiscard]] std::size_t count(const std::vector<task<T>> &children) noexcept
+{
+    return children.size();
+}
+
+template <class... T, class F>
+void for_each(std::tuple<task<T>...> &children, F &&f)
+{
+    std::apply([&f](auto &...child) { (f(child), ...); }, children);
+}
+
+template <class T, class F>
+void for_each(std::vector<task<T>> &children, F &&f)
+{
+    for (task<T> &child : children) {
+        f(child);
+    }
+}
+
+template <class Children>
+void require_tasks(Children &children)
+{
+    for_each(children, [](auto &child) {
+        if (!child) {
+            throw std::logic_error("weft: an empty task was awaited");
+        }
+    });
+}
+
+class join_state : public completion {
+public:
+    using at_end_fn = std::coroutine_handle<> (*)(completion *, promise_base &) noexcept;
+    explicit join_state(at_end_fn at_end) noexcept : completion{at_end} {}
+
+    /// Starts all children. Returns the one to resume now. There is at least one.
+    template <class Children>
+    [[nodiscard]] std::coroutine_handle<> start(Children &children, std::coroutine_handle<> parent,
+                                                const environment &inherited) noexcept
+    {
+        parent_ = parent;
+        home_ = inherited.home;
+        const std::size_t total = count(children);
+        pending_.store(total, std::memory_order_relaxed); // the queue hands it to whoever takes a child
+        std::coroutine_handle<> last;
+        std::size_t left = total;
+        for_each(children, [&](auto &child) {
+            child.handle().promise().start(*this, inherited);
+            if (--left == 0) {
+                last = child.handle();
+            } else {
+                resume_here(inherited.home, child.handle());
+            }
+        });
+        return transfer(last);
+    }
+
+    /// A child has finished. Returns what to resume next on this thread.
+    [[nodiscard]] std::coroutine_handle<> arrive(promise_base &child) noexcept
+    {
+        // The load saves the last one a locked instruction: nobody else is left to change the count. acquire, in both: the
+        // last sees what the others wrote, and pairs with the release in their fetch_sub. Weaker, the parent could
+        // read results that are not there yet.
+        if (pending_.load(std::memory_order_acquire) != 1 && pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+            return std::noop_coroutine();
+        }
+        return child.resume_parent(home_, parent_);
+    }
+
+private:
+    std::atomic<std::size_t> pending_{0}; // children that have not arrived
+    std::coroutine_handle<> parent_;
+    weft_runtime home_{0};
+};
+
+} // namespace weft::detail
+
+#endif
