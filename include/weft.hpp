@@ -9,6 +9,7 @@
 #include "weft/async_scope.hpp"
 #include "weft/buffer.hpp"
 #include "weft/cancellation.hpp"
+#include "weft/channel.hpp"
 #include "weft/concepts.hpp"
 #include "weft/endpoint.hpp"
 #include "weft/error.hpp"

@@ -11,6 +11,7 @@
 #include <coroutine>
 
 #include "detail/operation.hpp"
+#include "detail/short_lock.hpp"
 #include "detail/waiter.hpp"
 
 namespace weft {
@@ -27,19 +28,19 @@ public:
     /// Lets all waiters go, and all who come until reset().
     void set() noexcept
     {
-        line_.lock();
+        lock_.lock();
         set_.store(true, std::memory_order_release);
         detail::waiter *waiters = line_.pop_all();
-        line_.unlock();
+        lock_.unlock();
         detail::wait_list::resume_all(waiters); // who may destroy this event
     }
 
     /// Lets those who come from now on wait.
     void reset() noexcept
     {
-        line_.lock();
+        lock_.lock();
         set_.store(false, std::memory_order_relaxed);
-        line_.unlock();
+        lock_.unlock();
     }
 
     [[nodiscard]] bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
@@ -60,8 +61,8 @@ public:
         template <class Promise>
         [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
         {
-            return event_.line_.enter(
-                *this, coroutine, spent_, [this] { return event_.is_set(); }, [] {});
+            return event_.line_.enter(*this, coroutine, spent_,
+                                      [this] { return detail::wait_list::taken{event_.is_set()}; });
         }
 
         void await_resume() { end("event::wait"); }
@@ -77,9 +78,10 @@ public:
     [[nodiscard]] wait_operation wait() noexcept { return wait_operation(*this); }
 
 private:
-    // Changed under the lock. release in set pairs with acquire in is_set: who sees it set sees what came before set().
+    // Changed under lock_. release in set pairs with acquire in is_set: who sees it set sees what came before set().
     std::atomic<bool> set_;
-    detail::wait_list line_;
+    detail::short_lock lock_;
+    detail::wait_list line_{lock_};
 };
 
 /// A flag that lets one waiter through and is then unset again. Sets do not add up: a second set() of a set event does
@@ -95,12 +97,12 @@ public:
     /// Lets the first waiter go; if nobody waits, the next who comes. A cancelled waiter never swallows a set.
     void set() noexcept
     {
-        line_.lock();
+        lock_.lock();
         detail::waiter *next = line_.pop();
         if (next == nullptr) {
             set_.store(true, std::memory_order_relaxed);
         }
-        line_.unlock();
+        lock_.unlock();
         if (next != nullptr) {
             next->resume();
         }
@@ -109,9 +111,9 @@ public:
     /// Takes back a set() that nobody has used.
     void reset() noexcept
     {
-        line_.lock();
+        lock_.lock();
         set_.store(false, std::memory_order_relaxed);
-        line_.unlock();
+        lock_.unlock();
     }
 
     [[nodiscard]] bool is_set() const noexcept { return set_.load(std::memory_order_relaxed); }
@@ -132,8 +134,8 @@ public:
         template <class Promise>
         [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
         {
-            return event_.line_.enter(
-                *this, coroutine, spent_, [this] { return event_.is_set(); }, [this] { event_.unset(); });
+            return event_.line_.enter(*this, coroutine, spent_,
+                                      [this] { return detail::wait_list::taken{event_.unset()}; });
         }
 
         void await_resume() { end("auto_reset_event::wait"); }
@@ -151,18 +153,23 @@ public:
     /// Unsets the event; false if it was not set.
     [[nodiscard]] bool try_wait() noexcept
     {
-        line_.lock();
-        const bool was_set = is_set();
-        unset();
-        line_.unlock();
+        lock_.lock();
+        const bool was_set = unset();
+        lock_.unlock();
         return was_set;
     }
 
 private:
-    void unset() noexcept { set_.store(false, std::memory_order_relaxed); }
+    bool unset() noexcept
+    {
+        const bool was_set = is_set();
+        set_.store(false, std::memory_order_relaxed);
+        return was_set;
+    }
 
-    std::atomic<bool> set_; // guarded by the lock; read without it as a hint
-    detail::wait_list line_;
+    std::atomic<bool> set_; // changed under lock_; read without it as a hint
+    detail::short_lock lock_;
+    detail::wait_list line_{lock_};
 };
 
 } // namespace weft

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "detail/operation.hpp"
+#include "detail/short_lock.hpp"
 #include "detail/waiter.hpp"
 
 namespace weft {
@@ -68,8 +69,8 @@ public:
         template <class Promise>
         [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
         {
-            return mutex_.line_.enter(
-                *this, coroutine, spent_, [this] { return !mutex_.locked_; }, [this] { mutex_.locked_ = true; });
+            return mutex_.line_.enter(*this, coroutine, spent_,
+                                      [this] { return detail::wait_list::taken{mutex_.take()}; });
         }
 
         void await_resume() { end("mutex::lock"); }
@@ -105,30 +106,32 @@ public:
     /// Locks if it is free.
     [[nodiscard]] bool try_lock() noexcept
     {
-        line_.lock();
-        const bool free = !locked_;
-        locked_ = true;
-        line_.unlock();
+        lock_.lock();
+        const bool free = take();
+        lock_.unlock();
         return free;
     }
 
     /// Hands the mutex to the first who waits, or frees it. From any thread.
     void unlock() noexcept
     {
-        line_.lock();
+        lock_.lock();
         detail::waiter *next = line_.pop();
         if (next == nullptr) {
             locked_ = false;
         }
-        line_.unlock();
+        lock_.unlock();
         if (next != nullptr) {
             next->resume();
         }
     }
 
 private:
-    bool locked_ = false; // guarded by the line's lock
-    detail::wait_list line_;
+    bool take() noexcept { return !std::exchange(locked_, true); }
+
+    bool locked_ = false; // guarded by lock_
+    detail::short_lock lock_;
+    detail::wait_list line_{lock_};
 };
 
 } // namespace weft

@@ -15,8 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <thread>
 
+#include "short_lock.hpp"
 #include "tsan.hpp"
 
 namespace weft::detail {
@@ -56,23 +56,10 @@ constinit inline thread_local frame_cache this_thread_frames{};
 
 /// Full lists of one size, for all threads.
 struct alignas(64) frame_depot {
-    // Held for a handful of instructions, once per batch. acquire on taking pairs with the release in unlock: the
-    // links of a list that was put in are visible to whoever takes it out.
-    std::atomic<bool> locked{false};
-    // Guarded by locked; also read without it as a hint, so that an allocation that finds nothing pays one load.
+    short_lock lock; // held once per batch
+    // Guarded by lock; also read without it as a hint, so that an allocation that finds nothing pays one load.
     std::atomic<frame_block *> head{nullptr};
-    std::size_t batches = 0; // guarded by locked
-
-    void lock() noexcept
-    {
-        while (locked.exchange(true, std::memory_order_acquire)) {
-            while (locked.load(std::memory_order_relaxed)) {
-                std::this_thread::yield();
-            }
-        }
-    }
-
-    void unlock() noexcept { locked.store(false, std::memory_order_release); }
+    std::size_t batches = 0; // guarded by lock
 };
 
 constinit inline frame_depot frame_depots[frame_classes]{};
@@ -90,14 +77,14 @@ inline void frame_depot_put(std::size_t index, frame_block *batch) noexcept
 {
     frame_depot &depot = frame_depots[index];
     const std::size_t keep = frame_depot_bytes / ((index + 1) * frame_step * frame_batch(index));
-    depot.lock();
+    depot.lock.lock();
     const bool fits = depot.batches < keep;
     if (fits) {
         batch->next_batch = depot.head.load(std::memory_order_relaxed);
         depot.head.store(batch, std::memory_order_relaxed);
         ++depot.batches;
     }
-    depot.unlock();
+    depot.lock.unlock();
     if (!fits) {
         frame_free_list(batch);
     }
@@ -109,13 +96,13 @@ inline frame_block *frame_depot_take(std::size_t index) noexcept
     if (depot.head.load(std::memory_order_relaxed) == nullptr) {
         return nullptr;
     }
-    depot.lock();
+    depot.lock.lock();
     frame_block *batch = depot.head.load(std::memory_order_relaxed);
     if (batch != nullptr) {
         depot.head.store(batch->next_batch, std::memory_order_relaxed);
         --depot.batches;
     }
-    depot.unlock();
+    depot.lock.unlock();
     return batch;
 }
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Waiting in line: what events, mutexes and channels have in common. A waiter lives in its awaiter; a wait_list is a FIFO of them
-// under a lock that is held for a few instructions. Who ends a wait is decided by the waiter's state:
-//   idle       not in line. The token's callback may take it to cancelled, and then it never gets in line
-//   waiting    in line. The owner of the list takes it to released, the callback to cancelled, by a compare-exchange
+// Waiting in line: what events, mutexes and channels have in common. A waiter lives in its awaiter; a wait_list is a FIFO
+// of them under its owner's lock. Who ends a wait is decided by the waiter's state, which is moved by compare-exchange:
+//   idle       not in line. The callback of the token may move it to cancelled, and then it never gets in line
+//   entering   its coroutine holds the lock and tries to get at once what it waits for; a callback only moves it to
+//   requested  which the coroutine finds before it would get in line
+//   waiting    in line. The owner of the line moves it to released, the callback to cancelled
 //   released   out of line; whoever released it resumes the coroutine
 //   cancelled  the callback takes it out of line, if it is in it, and resumes the coroutine
-// A released waiter's callback does not look at the list any more, so the owner may go as soon as it has released; a
-// cancelled one's does, so the list's destructor waits until such waiters have left.
+// A released waiter's callback does not look at the line any more, so the line may go as soon as it has released; a
+// cancelled one's does, so the line's destructor waits until such waiters have left.
 #ifndef WEFT_DETAIL_WAITER_HPP
 #define WEFT_DETAIL_WAITER_HPP
 
 #include <atomic>
+#include <concepts>
 #include <coroutine>
 #include <cstdint>
 #include <thread>
@@ -22,6 +25,7 @@
 #include "die.hpp"
 #include "environment.hpp"
 #include "resume.hpp"
+#include "short_lock.hpp"
 #include "token_watch.hpp"
 
 namespace weft::detail {
@@ -66,14 +70,15 @@ protected:
 
 private:
     friend class wait_list;
-    enum : std::uint32_t { idle, waiting, released, cancelled };
+    enum : std::uint32_t { idle, entering, requested, waiting, released, cancelled };
 
-    /// Leaves idle, or the line. acq_rel: what the one who moves the state wrote before is there for the one who
-    /// sees it moved; on failure acquire, for the same reason.
+    /// Moves the state, unless the callback has. acq_rel: what the one who moves it wrote before is there for the one who
+    /// sees it moved; on failure acquire, for the same reason. Without a callback only the holder of the lock
+    /// changes the state.
     bool move(std::uint32_t from, std::uint32_t to) noexcept
     {
         if (!watch_.active()) {
-            state_.store(to, std::memory_order_relaxed); // no callback: only the owner of the list changes it, under the lock
+            state_.store(to, std::memory_order_relaxed);
             return true;
         }
         return state_.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_acquire);
@@ -91,74 +96,72 @@ private:
     weft_op op_; // set by resume
 };
 
+/// A line of waiters. Its lock is the owner's, and guards the owner's own state as well.
 class wait_list {
 public:
-    wait_list() noexcept = default;
+    explicit wait_list(short_lock &lock) noexcept : lock_(lock) {}
     wait_list(const wait_list &) = delete;
     wait_list &operator=(const wait_list &) = delete;
 
-    /// what: the owner, for the message if somebody still waits.
+    /// For the owner's destructor. what: the message if somebody still waits.
     void destroy(const char *what) noexcept
     {
         for (;;) {
-            lock();
-            bool empty = true;
+            lock_.lock();
             for (const waiter *w = first_; w != nullptr; w = w->next_) {
                 if (w->state_.load(std::memory_order_relaxed) == waiter::waiting) {
                     die(what);
                 }
-                empty = false;
             }
-            unlock();
+            const bool empty = first_ == nullptr;
+            lock_.unlock();
             if (empty) {
                 return;
             }
-            std::this_thread::yield(); // for a callback on its way to leave()
+            std::this_thread::yield(); // a cancelled one is about to leave
         }
     }
 
-    // Held for a few instructions. acquire pairs with the release in unlock: it guards the list and what its owner puts
-    // under it.
-    void lock() noexcept
-    {
-        while (locked_.exchange(true, std::memory_order_acquire)) {
-            for (int spins = 0; locked_.load(std::memory_order_relaxed); ++spins) {
-                if (spins >= 64) {
-                    std::this_thread::yield();
-                }
-            }
-        }
-    }
+    /// What the owner gives to a coroutine that comes: whether it need not wait, and a waiter that was released by that.
+    struct taken {
+        bool now;
+        waiter *released = nullptr;
+    };
 
-    void unlock() noexcept { locked_.store(false, std::memory_order_release); }
-
-    /// Suspends a coroutine in line, unless what it waits for is there. ready and take are called under the lock: take
-    /// only if ready said yes, and if no cancellation came first, so that what it takes is never lost. Returns what
-    /// await_suspend returns: after true the waiter may be gone. spent: the coroutine must go through the queue even if
-    /// it need not wait.
-    template <class Promise, class Ready, class Take>
-    [[nodiscard]] bool enter(waiter &w, std::coroutine_handle<Promise> coroutine, bool spent, Ready ready, Take take) noexcept
+    /// Suspends a coroutine in line, unless take gives it at once what it waits for. take is called under the lock, unless a
+    /// cancellation came first: what it gives is never lost. spent: the coroutine goes through the queue even if it
+    /// need not wait. Returns what await_suspend returns: after true the waiter may be gone.
+    template <class Promise, std::invocable Take>
+    [[nodiscard]] bool enter(waiter &w, std::coroutine_handle<Promise> coroutine, bool spent, Take take) noexcept
     {
         const environment here = environment_of(coroutine);
         w.list_ = this;
         w.coroutine_ = coroutine;
         w.home_ = here.home;
         w.watch_.begin(here.token, waiter::request, &w);
-        lock();
-        const bool is_ready = ready();
-        if (!w.move(waiter::idle, is_ready ? waiter::released : waiter::waiting)) {
-            unlock();
+        lock_.lock();
+        if (!w.move(waiter::idle, waiter::entering)) {
+            lock_.unlock();
             return false;
         }
-        if (is_ready) {
-            take();
-            unlock();
+        const taken got = take();
+        if (got.now) {
+            w.state_.store(waiter::released, std::memory_order_relaxed); // a request that has come meanwhile is late
+            lock_.unlock();
+            if (got.released != nullptr) {
+                got.released->resume();
+            }
             return spent && schedule_via(here.home, coroutine, w.op_, true) == WEFT_OK;
+        }
+        if (!w.move(waiter::entering, waiter::waiting)) {
+            w.state_.store(waiter::cancelled, std::memory_order_relaxed);
+            lock_.unlock();
+            return false;
         }
         w.previous_ = last_;
         (last_ == nullptr ? first_ : last_->next_) = &w;
         last_ = &w;
-        unlock();
+        lock_.unlock();
         return true;
     }
 
@@ -225,9 +228,9 @@ private:
         (w.next_ == nullptr ? last_ : w.next_->previous_) = w.previous_;
     }
 
-    std::atomic<bool> locked_{false};
-    waiter *first_ = nullptr; // guarded by the lock
-    waiter *last_ = nullptr;  // guarded by the lock
+    short_lock &lock_;
+    waiter *first_ = nullptr; // guarded by lock_
+    waiter *last_ = nullptr;  // guarded by lock_
 };
 
 inline void waiter::request(void *self) noexcept
@@ -235,16 +238,18 @@ inline void waiter::request(void *self) noexcept
     auto &w = *static_cast<waiter *>(self);
     // acq_rel and acquire as in move, with which it competes.
     std::uint32_t from = w.state_.load(std::memory_order_acquire);
+    std::uint32_t to = cancelled;
     do {
-        if (from != idle && from != waiting) {
+        if (from == released || from == cancelled || from == requested) {
             return;
         }
-    } while (!w.state_.compare_exchange_weak(from, cancelled, std::memory_order_acq_rel, std::memory_order_acquire));
+        to = from == entering ? requested : cancelled;
+    } while (!w.state_.compare_exchange_weak(from, to, std::memory_order_acq_rel, std::memory_order_acquire));
     if (from == waiting) {
         wait_list &list = *w.list_;
-        list.lock();
+        list.lock_.lock();
         list.unlink(w);
-        list.unlock(); // the list's owner may go from here on
+        list.lock_.unlock(); // the list's owner may go from here on
         w.resume();
     }
 }
