@@ -40,7 +40,7 @@ inline constexpr std::chrono::milliseconds accept_pause_longest{200};
 inline task<stream_result> accept_from(weft_descriptor listener)
 {
     for (auto pause = accept_pause_first;; pause = std::min(pause * 2, accept_pause_longest)) {
-        stream_result result = co_await io_operation<accept_start, gives_stream>({listener});
+        stream_result result = co_await accepting<gives_stream>({listener});
         if (result.status != WEFT_ELIMIT) {
             co_return result;
         }

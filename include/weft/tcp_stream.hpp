@@ -9,9 +9,9 @@
 //              (WEFT_ECANCELED). What the system had moved by then is reported as success and never lost.
 //   Single use each call makes one operation; it starts when it is awaited, once.
 //   Memory     what a buffer names, and arrays of buffers, must stay until the await ends. In `co_await s.send(f())` it does.
-// One operation may receive while another sends; a second one in the same direction gets WEFT_EBUSY. close() and
-// shutdown() may be called from any thread at any time. Anything else that changes the object (move, destruction) needs what every C++ object
-// needs: that nobody else uses it. A stream that was moved from, or default-made, answers WEFT_EBADHANDLE.
+// One operation may receive while another sends; a second one in the same direction gets WEFT_EBUSY. close() and shutdown()
+// may be called from any thread at any time; moving and destroying a stream need it for themselves, as with every
+// object. A stream that was moved from, or default-made, answers WEFT_EBADHANDLE.
 #ifndef WEFT_TCP_STREAM_HPP
 #define WEFT_TCP_STREAM_HPP
 
@@ -67,8 +67,8 @@ public:
     }
     ~tcp_stream() { close(); }
 
-    /// Connects. The task form lives on the awaiting task's home, which must be a runtime's worker (else WEFT_ENOTWORKER), or
-    /// on the given runtime. Cancel: operation_cancelled, and the socket is closed.
+    /// Connects. The socket belongs to the runtime of the calling worker (on other threads: WEFT_ENOTWORKER), or to the given
+    /// one. Cancel: operation_cancelled, and the socket is closed.
     [[nodiscard]] static task<tcp_stream> connect(endpoint to);
     [[nodiscard]] static task<tcp_stream> connect(scheduler on, endpoint to);
     [[nodiscard]] static task<stream_result> try_connect(endpoint to);
@@ -90,75 +90,75 @@ public:
     [[nodiscard]] weft_descriptor release() noexcept { return std::exchange(descriptor_, weft_descriptor{0}); }
 
     /// Receives what is there, at least one byte; 0 is the end of the stream.
-    [[nodiscard]] detail::receiving<detail::gives_count> receive(buffer into) noexcept
+    [[nodiscard]] auto receive(buffer into) noexcept
     {
-        return {{descriptor_, into, 0}};
+        return detail::receiving<detail::gives_count>({descriptor_, into, 0});
     }
-    [[nodiscard]] detail::receiving_many<detail::gives_count> receive(std::span<const buffer> into) noexcept
+    [[nodiscard]] auto receive(std::span<const buffer> into) noexcept
     {
-        return {{descriptor_, into, 0}};
+        return detail::receiving_many<detail::gives_count>({descriptor_, into, 0});
     }
-    [[nodiscard]] detail::receiving<detail::gives_result> try_receive(buffer into) noexcept
+    [[nodiscard]] auto try_receive(buffer into) noexcept
     {
-        return {{descriptor_, into, 0}};
+        return detail::receiving<detail::gives_result>({descriptor_, into, 0});
     }
-    [[nodiscard]] detail::receiving_many<detail::gives_result> try_receive(std::span<const buffer> into) noexcept
+    [[nodiscard]] auto try_receive(std::span<const buffer> into) noexcept
     {
-        return {{descriptor_, into, 0}};
+        return detail::receiving_many<detail::gives_result>({descriptor_, into, 0});
     }
 
     /// Receives until everything is full. WEFT_EOF if the stream ends first; try_receive_exactly tells how much came.
-    [[nodiscard]] detail::receiving<detail::gives_nothing> receive_exactly(buffer into) noexcept
+    [[nodiscard]] auto receive_exactly(buffer into) noexcept
     {
-        return {{descriptor_, into, WEFT_IO_ALL}};
+        return detail::receiving<detail::gives_nothing>({descriptor_, into, WEFT_IO_ALL});
     }
-    [[nodiscard]] detail::receiving_many<detail::gives_nothing> receive_exactly(std::span<const buffer> into) noexcept
+    [[nodiscard]] auto receive_exactly(std::span<const buffer> into) noexcept
     {
-        return {{descriptor_, into, WEFT_IO_ALL}};
+        return detail::receiving_many<detail::gives_nothing>({descriptor_, into, WEFT_IO_ALL});
     }
-    [[nodiscard]] detail::receiving<detail::gives_result> try_receive_exactly(buffer into) noexcept
+    [[nodiscard]] auto try_receive_exactly(buffer into) noexcept
     {
-        return {{descriptor_, into, WEFT_IO_ALL}};
+        return detail::receiving<detail::gives_result>({descriptor_, into, WEFT_IO_ALL});
     }
-    [[nodiscard]] detail::receiving_many<detail::gives_result> try_receive_exactly(std::span<const buffer> into) noexcept
+    [[nodiscard]] auto try_receive_exactly(std::span<const buffer> into) noexcept
     {
-        return {{descriptor_, into, WEFT_IO_ALL}};
+        return detail::receiving_many<detail::gives_result>({descriptor_, into, WEFT_IO_ALL});
     }
 
     /// Sends as much as the system takes at once, at least one byte, and says how much.
-    [[nodiscard]] detail::sending<detail::gives_count> send(const_buffer from) noexcept
+    [[nodiscard]] auto send(const_buffer from) noexcept
     {
-        return {{descriptor_, from, 0}};
+        return detail::sending<detail::gives_count>({descriptor_, from, 0});
     }
-    [[nodiscard]] detail::sending_many<detail::gives_count> send(std::span<const const_buffer> from) noexcept
+    [[nodiscard]] auto send(std::span<const const_buffer> from) noexcept
     {
-        return {{descriptor_, from, 0}};
+        return detail::sending_many<detail::gives_count>({descriptor_, from, 0});
     }
-    [[nodiscard]] detail::sending<detail::gives_result> try_send(const_buffer from) noexcept
+    [[nodiscard]] auto try_send(const_buffer from) noexcept
     {
-        return {{descriptor_, from, 0}};
+        return detail::sending<detail::gives_result>({descriptor_, from, 0});
     }
-    [[nodiscard]] detail::sending_many<detail::gives_result> try_send(std::span<const const_buffer> from) noexcept
+    [[nodiscard]] auto try_send(std::span<const const_buffer> from) noexcept
     {
-        return {{descriptor_, from, 0}};
+        return detail::sending_many<detail::gives_result>({descriptor_, from, 0});
     }
 
     /// Sends everything. try_send_all tells how much, if it failed on the way.
-    [[nodiscard]] detail::sending<detail::gives_nothing> send_all(const_buffer from) noexcept
+    [[nodiscard]] auto send_all(const_buffer from) noexcept
     {
-        return {{descriptor_, from, WEFT_IO_ALL}};
+        return detail::sending<detail::gives_nothing>({descriptor_, from, WEFT_IO_ALL});
     }
-    [[nodiscard]] detail::sending_many<detail::gives_nothing> send_all(std::span<const const_buffer> from) noexcept
+    [[nodiscard]] auto send_all(std::span<const const_buffer> from) noexcept
     {
-        return {{descriptor_, from, WEFT_IO_ALL}};
+        return detail::sending_many<detail::gives_nothing>({descriptor_, from, WEFT_IO_ALL});
     }
-    [[nodiscard]] detail::sending<detail::gives_result> try_send_all(const_buffer from) noexcept
+    [[nodiscard]] auto try_send_all(const_buffer from) noexcept
     {
-        return {{descriptor_, from, WEFT_IO_ALL}};
+        return detail::sending<detail::gives_result>({descriptor_, from, WEFT_IO_ALL});
     }
-    [[nodiscard]] detail::sending_many<detail::gives_result> try_send_all(std::span<const const_buffer> from) noexcept
+    [[nodiscard]] auto try_send_all(std::span<const const_buffer> from) noexcept
     {
-        return {{descriptor_, from, WEFT_IO_ALL}};
+        return detail::sending_many<detail::gives_result>({descriptor_, from, WEFT_IO_ALL});
     }
 
     /// Ends one direction, or both. After direction::send the peer reads the end of the stream, and can still answer.
@@ -226,7 +226,7 @@ inline task<stream_result> connect_on(weft_runtime runtime, endpoint to)
     result.status = weft_tcp_open(runtime, to.native().family, &descriptor);
     if (result.status == WEFT_OK) {
         tcp_stream stream(descriptor);
-        const io_result connected = co_await io_operation<connect_start, gives_result>({descriptor, to.native()});
+        const io_result connected = co_await connecting<gives_result>({descriptor, to.native()});
         result.status = connected.status;
         result.os_error = connected.os_error;
         if (connected) {

@@ -15,6 +15,7 @@
 
 #include "../c/io.h"
 #include "environment.hpp"
+#include "operation.hpp"
 #include "resume.hpp"
 #include "token_watch.hpp"
 #include "tsan.hpp"
@@ -78,17 +79,8 @@ private:
     token_watch watch_;
 };
 
-/// What a socket's functions return: the operation that has not been started. It starts when it is awaited, once, as an rvalue.
 template <class Start, class Finish>
-class [[nodiscard]] io_operation {
-public:
-    io_operation(const Start &start) noexcept : start_(start) {}
-
-    [[nodiscard]] io_awaiter<Start, Finish> operator co_await() && noexcept { return io_awaiter<Start, Finish>(start_); }
-
-private:
-    Start start_;
-};
+using io_operation = operation<io_awaiter<Start, Finish>, Start>;
 
 } // namespace weft::detail
 

@@ -127,6 +127,10 @@ template <class Finish>
 using sending = io_operation<send_start, Finish>;
 template <class Finish>
 using sending_many = io_operation<send_many_start, Finish>;
+template <class Finish>
+using connecting = io_operation<connect_start, Finish>;
+template <class Finish>
+using accepting = io_operation<accept_start, Finish>;
 
 } // namespace detail
 
