@@ -37,36 +37,47 @@ lane_runtime *lane_runtime_of(uint64_t id) {
 }
 
 LANE_COLD void lane_enter_contended(lane_worker *worker) {
-    do {
-        lane_leave(worker);
-        for (uint32_t spins = 0; atomic_load_explicit(&worker->thief, memory_order_acquire) != 0; spins++)
-            lane_pause(spins);
-        atomic_store_explicit(&worker->turn, 1, memory_order_relaxed);
-        atomic_thread_fence(memory_order_seq_cst);
-    } while (atomic_load_explicit(&worker->thief, memory_order_acquire) != 0);
+    lane_leave(worker);
+    for (uint32_t spins = 0; atomic_load_explicit(&worker->thief, memory_order_acquire) != 0; spins++) lane_pause(spins);
+    lane_enter(worker);
 }
 
-/* Doubles a ring. Inside the queue section, so no thief reads the old one and it can go at once. */
-static LANE_COLD void lane_grow(uint64_t *ring, int64_t *mask, int64_t first, int64_t end) {
-    uint64_t *old = (uint64_t *)(uintptr_t)*ring;
-    int64_t size = (*mask + 1) * 2;
+/* Doubles a ring. Inside the queue section, so no thief reads the old words and they can go at once. */
+static LANE_COLD void lane_grow(lane_ring *ring, int64_t head, int64_t tail) {
+    uint64_t *old = (uint64_t *)(uintptr_t)ring->words;
+    int64_t size = (ring->mask + 1) * 2;
     uint64_t *grown = malloc((size_t)size * sizeof *grown);
     if (grown == NULL) {
         fputs("weft: out of memory while a worker's queue grows\n", stderr);
         abort();
     }
-    for (int64_t i = first; i < end; i++) grown[i & (size - 1)] = old[i & *mask];
+    for (int64_t i = head; i < tail; i++) grown[i & (size - 1)] = old[i & ring->mask];
     free(old);
-    *ring = (uint64_t)(uintptr_t)grown;
-    *mask = size - 1;
+    ring->words = (uint64_t)(uintptr_t)grown;
+    ring->mask = size - 1;
 }
 
-static inline void lane_put_in_ring(lane_worker *worker, uint64_t runnable) {
-    int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
-    int64_t top = atomic_load_explicit(&worker->top, memory_order_relaxed);
-    if (LANE_UNLIKELY(bottom - top > worker->mask)) lane_grow(&worker->ring, &worker->mask, top, bottom);
-    ((uint64_t *)(uintptr_t)worker->ring)[bottom & worker->mask] = runnable;
-    atomic_store_explicit(&worker->bottom, bottom + 1, memory_order_relaxed);
+static inline void lane_ring_put(lane_ring *ring, uint64_t runnable) {
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (LANE_UNLIKELY(tail - head > ring->mask)) lane_grow(ring, head, tail);
+    ((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask] = runnable;
+    atomic_store_explicit(&ring->tail, tail + 1, memory_order_relaxed);
+}
+
+static inline lane_runnable *lane_ring_take_oldest(lane_ring *ring) {
+    int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (head == atomic_load_explicit(&ring->tail, memory_order_relaxed)) return NULL;
+    atomic_store_explicit(&ring->head, head + 1, memory_order_relaxed);
+    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[head & ring->mask];
+}
+
+static inline lane_runnable *lane_ring_take_newest(lane_ring *ring) {
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (tail == atomic_load_explicit(&ring->head, memory_order_relaxed)) return NULL;
+    tail--;
+    atomic_store_explicit(&ring->tail, tail, memory_order_relaxed);
+    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask];
 }
 
 /* The newest runnable stands in a word of its own and enters the ring when a newer one comes: an op that queues one other and ends, the
@@ -75,43 +86,20 @@ static inline bool lane_put(lane_worker *worker, void *runnable) {
     uint64_t older = atomic_load_explicit(&worker->next, memory_order_relaxed);
     atomic_store_explicit(&worker->next, (uint64_t)(uintptr_t)runnable, memory_order_relaxed);
     if (older == 0) return false;
-    lane_put_in_ring(worker, older);
+    lane_ring_put(&worker->deque, older);
     return true;
 }
 
-static inline void lane_put_behind(lane_worker *worker, void *runnable) {
-    int64_t tail = atomic_load_explicit(&worker->yield_tail, memory_order_relaxed);
-    int64_t head = atomic_load_explicit(&worker->yield_head, memory_order_relaxed);
-    if (LANE_UNLIKELY(tail - head > worker->yield_mask)) lane_grow(&worker->yield_ring, &worker->yield_mask, head, tail);
-    ((uint64_t *)(uintptr_t)worker->yield_ring)[tail & worker->yield_mask] = (uint64_t)(uintptr_t)runnable;
-    atomic_store_explicit(&worker->yield_tail, tail + 1, memory_order_relaxed);
-}
-
-static inline lane_runnable *lane_take_newest(lane_worker *worker) {
+static inline lane_runnable *lane_take(lane_worker *worker) {
     uint64_t next = atomic_load_explicit(&worker->next, memory_order_relaxed);
     if (LANE_LIKELY(next != 0)) {
         atomic_store_explicit(&worker->next, 0, memory_order_relaxed);
         return (lane_runnable *)(uintptr_t)next;
     }
-    int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
-    if (bottom == atomic_load_explicit(&worker->top, memory_order_relaxed)) return NULL;
-    bottom--;
-    atomic_store_explicit(&worker->bottom, bottom, memory_order_relaxed);
-    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)worker->ring)[bottom & worker->mask];
-}
-
-static inline lane_runnable *lane_take_yielded(lane_worker *worker) {
-    int64_t head = atomic_load_explicit(&worker->yield_head, memory_order_relaxed);
-    if (head == atomic_load_explicit(&worker->yield_tail, memory_order_relaxed)) return NULL;
-    atomic_store_explicit(&worker->yield_head, head + 1, memory_order_relaxed);
-    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)worker->yield_ring)[head & worker->yield_mask];
-}
-
-static lane_runnable *lane_take_oldest(lane_worker *worker) {
-    int64_t top = atomic_load_explicit(&worker->top, memory_order_relaxed);
-    if (top == atomic_load_explicit(&worker->bottom, memory_order_relaxed)) return NULL;
-    atomic_store_explicit(&worker->top, top + 1, memory_order_relaxed);
-    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)worker->ring)[top & worker->mask];
+    lane_runnable *runnable = lane_ring_take_newest(&worker->deque);
+    if (runnable == NULL) runnable = lane_ring_take_oldest(&worker->injected);
+    if (runnable == NULL) runnable = lane_ring_take_oldest(&worker->yielded);
+    return runnable;
 }
 
 void lane_push_quiet(lane_worker *worker, void *runnable) {
@@ -139,7 +127,7 @@ static inline __attribute__((always_inline)) void lane_push(lane_worker *worker,
 
 static inline __attribute__((always_inline)) void lane_push_behind(lane_worker *worker, void *runnable) {
     lane_enter(worker);
-    lane_put_behind(worker, runnable);
+    lane_ring_put(&worker->yielded, (uint64_t)(uintptr_t)runnable);
     lane_leave(worker);
 }
 
@@ -158,21 +146,28 @@ int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake)
     return WEFT_OK;
 }
 
-/* Moves everything injected to the worker's own deque; the list is newest first, so the oldest ends up at the end that is taken next. */
+/* Moves everything injected to the worker's queue of such, where thieves see it. The stack is newest first, so it is turned round. */
 static bool lane_drain(lane_worker *worker, lane_runtime *runtime) {
     uint64_t head = atomic_load_explicit(&runtime->inject, memory_order_relaxed);
     do {
         if (head <= LANE_INJECT_CLOSED) return false;
     } while (!atomic_compare_exchange_weak_explicit(&runtime->inject, &head, 0, memory_order_acquire, memory_order_relaxed));
+    weft_op *oldest = NULL;
     uint64_t count = 0;
-    lane_enter(worker);
     for (weft_op *op = (weft_op *)(uintptr_t)head; op != NULL; count++) {
-        weft_op *next = op->next_;
-        lane_put(worker, op);
-        op = next;
+        weft_op *older = op->next_;
+        op->next_ = oldest;
+        oldest = op;
+        op = older;
+    }
+    lane_enter(worker);
+    for (weft_op *op = oldest; op != NULL;) {
+        weft_op *newer = op->next_;
+        lane_ring_put(&worker->injected, (uint64_t)(uintptr_t)op);
+        op = newer;
     }
     lane_leave(worker);
-    lane_count(&worker->injected, count);
+    lane_count(&worker->injected_count, count);
     if (count >= INJECTED_WAKE && lane_any_idle(runtime)) lane_wake_one(runtime);
     return true;
 }
@@ -208,33 +203,68 @@ static inline void lane_begin(lane_worker *worker, lane_runnable *runnable) {
     runnable->run(runnable);
 }
 
+/* The turn of those whom the newest ops could keep waiting for ever, one of each kind every FAIR_INTERVAL ops: what was injected, as many
+ * as there were ops of our own in the meantime; those who yielded; and the oldest of a deque that does not get shorter. */
+typedef struct lane_fairness {
+    uint32_t until;       /* ops until the next turn */
+    uint32_t until_check; /* ops until the next look at the clock */
+    uint32_t injected;    /* injected ops that may still go first */
+    bool yielded;         /* it is the turn of those who yielded, not of the oldest */
+    int64_t length;       /* of the deque at the last turn */
+} lane_fairness;
+
+static LANE_COLD lane_runnable *lane_fair_turn(lane_worker *worker, lane_fairness *fair) {
+    fair->until = FAIR_INTERVAL;
+    if (fair->injected == 0 && lane_ring_length(&worker->injected) != 0) fair->injected = FAIR_INTERVAL;
+    int64_t length = lane_ring_length(&worker->deque);
+    bool shrinks = length < fair->length;
+    fair->length = length;
+    fair->yielded = !fair->yielded;
+    lane_runnable *runnable = NULL;
+    lane_enter(worker);
+    if (fair->yielded)
+        runnable = lane_ring_take_oldest(&worker->yielded);
+    else if (!shrinks)
+        runnable = lane_ring_take_oldest(&worker->deque);
+    if (runnable == NULL) runnable = lane_take(worker);
+    lane_leave(worker);
+    return runnable;
+}
+
+static LANE_COLD lane_runnable *lane_injected_turn(lane_worker *worker, lane_fairness *fair) {
+    fair->injected--;
+    lane_enter(worker);
+    lane_runnable *runnable = lane_ring_take_oldest(&worker->injected);
+    if (runnable == NULL) {
+        fair->injected = 0;
+        runnable = lane_take(worker);
+    }
+    lane_leave(worker);
+    return runnable;
+}
+
 uint32_t lane_run(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    uint32_t fair = FAIR_INTERVAL;
-    uint32_t until_check = worker->check_interval;
-    bool oldest_yielded = false;
+    lane_fairness fair = {.until = FAIR_INTERVAL, .until_check = worker->check_interval};
     for (;;) {
-        lane_runnable *runnable = NULL;
-        if (LANE_UNLIKELY(--fair == 0)) {
-            fair = FAIR_INTERVAL;
+        lane_runnable *runnable;
+        if (LANE_LIKELY(--fair.until != 0) && LANE_LIKELY(fair.injected == 0)) {
+            lane_enter(worker);
+            runnable = lane_take(worker);
+            lane_leave(worker);
+        } else if (fair.until != 0) {
+            runnable = lane_injected_turn(worker, &fair);
+        } else {
             lane_drain(worker, runtime);
-            if (until_check <= FAIR_INTERVAL) {
+            if (fair.until_check > FAIR_INTERVAL) {
+                fair.until_check -= FAIR_INTERVAL;
+            } else {
                 uint32_t reason = lane_check(worker, runtime);
                 if (reason != 0) return reason;
-                until_check = worker->check_interval;
-            } else {
-                until_check -= FAIR_INTERVAL;
+                fair.until_check = worker->check_interval;
             }
-            /* In turn the oldest of the deque and of those who yielded, so that neither starves behind the newest. */
-            lane_enter(worker);
-            runnable = oldest_yielded ? lane_take_yielded(worker) : lane_take_oldest(worker);
-            oldest_yielded = !oldest_yielded;
-        } else {
-            lane_enter(worker);
+            runnable = lane_fair_turn(worker, &fair);
         }
-        if (runnable == NULL) runnable = lane_take_newest(worker);
-        if (runnable == NULL) runnable = lane_take_yielded(worker);
-        lane_leave(worker);
         if (LANE_LIKELY(runnable != NULL)) {
             lane_begin(worker, runnable);
             continue;
@@ -242,8 +272,7 @@ uint32_t lane_run(lane_worker *worker) {
         if (lane_drain(worker, runtime)) continue;
         uint32_t reason = lane_park(worker);
         if (reason != 0) return reason;
-        fair = FAIR_INTERVAL;
-        until_check = worker->check_interval;
+        fair = (lane_fairness){.until = FAIR_INTERVAL, .until_check = worker->check_interval};
     }
 }
 

@@ -64,25 +64,28 @@ typedef struct lane_wheel {
 
 typedef struct lane_runtime lane_runtime;
 
+/* A growing ring of runnables. Old ones are taken at head, new ones put in, and by a stack's owner taken, at tail. */
+typedef struct lane_ring {
+    _Atomic int64_t head; /* turn (peeked at by others) */
+    _Atomic int64_t tail; /* turn (peeked at) */
+    uint64_t words;       /* turn: address of mask + 1 words */
+    int64_t mask;         /* turn */
+} lane_ring;
+
 typedef struct lane_worker {
     /* Owner's lines. */
     _Alignas(128) _Atomic uint32_t turn; /* atomic: 1 while the owner is inside its queue section */
     uint32_t index;                      /* immutable */
     _Atomic uint64_t ticks;              /* atomic: ops begun; owner writes, monitor and statistics read */
     _Atomic uint64_t next;               /* turn (peeked at): the newest runnable, or 0 */
-    _Atomic int64_t bottom;              /* turn (peeked at by others): the owner's end of the deque */
-    _Atomic int64_t top;                 /* turn (peeked at): the thieves' end */
-    uint64_t ring;                       /* turn: address of mask + 1 words */
-    int64_t mask;                        /* turn */
-    _Atomic int64_t yield_tail;          /* turn (peeked at): FIFO of those who yielded */
-    _Atomic int64_t yield_head;          /* turn (peeked at) */
-    uint64_t yield_ring;                 /* turn */
-    int64_t yield_mask;                  /* turn */
+    lane_ring deque;                     /* turn: a stack to its owner, a queue to thieves */
+    lane_ring injected;                  /* turn: first in, first out: taken from the injection stack */
+    lane_ring yielded;                   /* turn: first in, first out: behind everything */
     uint64_t runtime;                    /* immutable: address of the lane_runtime */
     uint64_t runtime_id;                 /* immutable: its handle */
     _Atomic uint64_t accepts;            /* atomic: runtime_id while new ops are accepted, else 0; written by stop */
     /* Owner's, used now and then. */
-    _Alignas(128) uint64_t io_streak_tick; /* owner: ticks of the op that io_streak counts for */
+    uint64_t io_streak_tick; /* owner: ticks of the op that io_streak counts for */
     uint32_t io_streak;                  /* owner: I/O ops completed at once in that op */
     uint32_t check_interval;             /* owner: ops between two looks at the clock, adapted */
     int64_t checked_at;                  /* owner: ns of that look */
@@ -94,7 +97,7 @@ typedef struct lane_worker {
     _Atomic uint64_t ops_stolen;
     _Atomic uint64_t parks;
     _Atomic uint64_t wakes; /* system calls that this worker made to wake others */
-    _Atomic uint64_t injected;
+    _Atomic uint64_t injected_count;
     _Atomic uint64_t io_started;
     _Atomic uint64_t io_events;
     _Atomic uint64_t io_immediate;

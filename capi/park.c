@@ -60,18 +60,20 @@ static void lane_notify(lane_runtime *runtime, lane_worker *worker) {
 }
 
 /* Wakes one idle worker, unless one that was woken has not looked yet. waking is set before the claim and cleared by the woken worker before
- * it looks (lane_unpark): a producer that sees it set published before that look. */
+ * it looks (lane_unpark): a producer that sees it set published before that look. When there is nobody to claim after all, a producer may have
+ * relied on us while waking was set, and a worker may have gone to sleep: look again. */
 void lane_wake_one(lane_runtime *runtime) {
-    if (!lane_any_idle(runtime)) return;
-    uint32_t none = 0;
-    if (!atomic_compare_exchange_strong_explicit(&runtime->waking, &none, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
-    lane_worker *worker = lane_claim(runtime);
-    if (worker == NULL) {
+    while (lane_any_idle(runtime)) {
+        uint32_t none = 0;
+        if (!atomic_compare_exchange_strong_explicit(&runtime->waking, &none, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
+        lane_worker *worker = lane_claim(runtime);
+        if (worker != NULL) {
+            lane_notify(runtime, worker);
+            lane_wake_monitor(runtime);
+            return;
+        }
         atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
-        return;
     }
-    lane_notify(runtime, worker);
-    lane_wake_monitor(runtime);
 }
 
 void lane_wake(lane_runtime *runtime, lane_worker *worker) {

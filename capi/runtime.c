@@ -112,7 +112,7 @@ static void lane_add_worker(const lane_worker *worker, weft_stats *sum) {
     sum->ops_stolen += lane_read(&worker->ops_stolen);
     sum->parks += lane_read(&worker->parks);
     sum->wakes += lane_read(&worker->wakes);
-    sum->injected += lane_read(&worker->injected);
+    sum->injected += lane_read(&worker->injected_count);
     sum->timers_started += lane_read_word(&worker->wheel.started);
     sum->timers_fired += lane_read_word(&worker->wheel.fired);
     sum->timers_cancelled += lane_read_word(&worker->wheel.cancelled);

@@ -137,7 +137,7 @@ int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout
 
 /* Takes a pending timer out of its wheel; false when it is not pending. where_ and runtime_ are stable while it is; a timer that fires
  * meanwhile is seen under the lock. */
-static bool lane_take(weft_timer *timer, lane_runtime **runtime, bool count) {
+static bool lane_take_out(weft_timer *timer, lane_runtime **runtime) {
     *runtime = (lane_runtime *)(uintptr_t)timer->runtime_;
     if (*runtime == NULL) return false;
     lane_wheel *wheel = &lane_worker_at(*runtime, timer->where_[0])->wheel;
@@ -147,7 +147,7 @@ static bool lane_take(weft_timer *timer, lane_runtime **runtime, bool count) {
         lane_unlink(wheel, timer);
         timer->state_ = TIMER_IDLE;
         timer->status = WEFT_ECANCELED;
-        if (count) wheel->cancelled++;
+        wheel->cancelled++;
     }
     lane_unlock(wheel);
     return pending;
@@ -156,7 +156,7 @@ static bool lane_take(weft_timer *timer, lane_runtime **runtime, bool count) {
 int weft_timer_cancel(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
     lane_runtime *runtime;
-    if (!lane_take(timer, &runtime, true)) return 1;
+    if (!lane_take_out(timer, &runtime)) return 1;
     lane_finish(runtime, &timer->op);
     return WEFT_OK;
 }
@@ -164,5 +164,5 @@ int weft_timer_cancel(weft_timer *timer) {
 int weft_timer_remove(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
     lane_runtime *runtime;
-    return lane_take(timer, &runtime, true) ? WEFT_OK : 1;
+    return lane_take_out(timer, &runtime) ? WEFT_OK : 1;
 }

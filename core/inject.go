@@ -50,8 +50,7 @@ func (r *Runtime) injectChain(c *chain, wake bool) {
 	}
 }
 
-// Drain moves everything injected to a worker's own deque, for a lane in Go; the list is newest first, so the oldest ends up where it is
-// taken next. Owner only. It returns how many.
+// Drain moves everything injected to a worker's queue of such, for a lane in Go. Owner only. It returns how many.
 func (r *RuntimeMemory) Drain(l Lane, m Memory, w *WorkerMemory) (count uint64) {
 	head := r.Inject.Load()
 	for ; ; head = r.Inject.Load() {
@@ -62,14 +61,19 @@ func (r *RuntimeMemory) Drain(l Lane, m Memory, w *WorkerMemory) (count uint64) 
 			break
 		}
 	}
+	oldest := uint64(0)
+	for op := head; op != 0; count++ { // the stack is newest first
+		older := at[Op](op).Next
+		at[Op](op).Next = oldest
+		oldest, op = op, older
+	}
 	w.Enter(l)
-	for head != 0 {
-		next := at[Op](head).Next
-		w.Put(m, head)
-		head = next
-		count++
+	for op := oldest; op != 0; {
+		newer := at[Op](op).Next
+		w.Injected.put(m, op)
+		op = newer
 	}
 	w.Leave()
-	w.Injected.Add(count)
+	w.InjectedCount.Add(count)
 	return count
 }

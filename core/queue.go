@@ -2,10 +2,11 @@ package core
 
 import "unsafe"
 
-// A worker's queue: a growing ring that its owner uses as a stack at the newest end (Bottom) and thieves as a queue at the oldest (Top); a word
-// for the newest runnable of all (Next), which enters the ring when a newer one comes; and a second ring, first in first out, for those who yielded.
+// A worker's queue: a growing ring (Deque) that its owner uses as a stack at the newest end and thieves as a queue at the oldest; a word for the
+// newest runnable of all (Next), which enters the ring when a newer one comes; and two rings that are first in first out for everybody: what was
+// injected, and those who yielded. The owner takes from them in this order.
 //
-// Both belong to whoever is inside the queue section. It is a lock that is biased to the owner:
+// All of it belongs to whoever is inside the queue section. It is a lock that is biased to the owner:
 //
 //	owner, enter:   Turn = 1; barrier; if Thief != 0: Turn = 0, wait for Thief == 0, again
 //	owner, leave:   Turn = 0
@@ -23,28 +24,35 @@ const ringInitial = 1024 // runnables; 8 KiB, grown by doubling
 // means that the owner has lost its CPU, and another victim is the better choice.
 const seizeSpins = 256
 
+func (w *WorkerMemory) rings() [3]*Ring { return [3]*Ring{&w.Deque, &w.Injected, &w.Yielded} }
+
 func (w *WorkerMemory) initQueue(m Memory) bool {
-	ring, yields := m.Alloc(ringInitial*8), m.Alloc(ringInitial*8)
-	if ring == nil || yields == nil {
-		return false
+	for _, ring := range w.rings() {
+		words := m.Alloc(ringInitial * 8)
+		if words == nil {
+			return false
+		}
+		ring.Words, ring.Mask = uint64(uintptr(words)), ringInitial-1
 	}
-	w.Ring, w.Mask = uint64(uintptr(ring)), ringInitial-1
-	w.YieldRing, w.YieldMask = uint64(uintptr(yields)), ringInitial-1
 	return true
 }
 
 func (w *WorkerMemory) freeQueue(m Memory) {
-	for _, ring := range []*uint64{&w.Ring, &w.YieldRing} {
-		if *ring != 0 {
-			m.Free(unsafe.Pointer(at[byte](*ring)))
-			*ring = 0
+	for _, ring := range w.rings() {
+		if ring.Words != 0 {
+			m.Free(unsafe.Pointer(at[byte](ring.Words)))
+			ring.Words = 0
 		}
 	}
 }
 
+func (r *Ring) length() int64 { return r.Tail.Load() - r.Head.Load() }
+
 // Length tells how many runnables are queued. Outside the queue section it is a hint.
-func (w *WorkerMemory) Length() int64 {
-	n := w.Bottom.Load() - w.Top.Load() + w.YieldTail.Load() - w.YieldHead.Load()
+func (w *WorkerMemory) Length() (n int64) {
+	for _, ring := range w.rings() {
+		n += ring.length()
+	}
 	if w.Next.Load() != 0 {
 		n++
 	}
@@ -73,81 +81,74 @@ func (w *WorkerMemory) Enter(l Lane) {
 // Leave closes the owner's queue section. Pairs with seize's load of Turn, which then sees what was done inside.
 func (w *WorkerMemory) Leave() { w.Turn.Store(0) }
 
-func slot(ring uint64, i, mask int64) *uint64 { return at[uint64](ring + uint64(i&mask)*8) }
+func (r *Ring) slot(i int64) *uint64 { return at[uint64](r.Words + uint64(i&r.Mask)*8) }
 
-func grow(m Memory, ring *uint64, mask *int64, first, end int64) {
-	size := (*mask + 1) * 2
-	grown := m.Alloc(uintptr(size) * 8)
-	if grown == nil {
-		panic("weft: out of memory while a worker's queue grows")
+// put appends, growing the ring by doubling. Inside the queue section, so that no thief reads the old words and they can go at once.
+func (r *Ring) put(m Memory, runnable uint64) {
+	head, tail := r.Head.Load(), r.Tail.Load()
+	if tail-head > r.Mask {
+		size := (r.Mask + 1) * 2
+		words := m.Alloc(uintptr(size) * 8)
+		if words == nil {
+			panic("weft: out of memory while a worker's queue grows")
+		}
+		grown := Ring{Words: uint64(uintptr(words)), Mask: size - 1}
+		for i := head; i < tail; i++ {
+			*grown.slot(i) = *r.slot(i)
+		}
+		m.Free(unsafe.Pointer(at[byte](r.Words)))
+		r.Words, r.Mask = grown.Words, grown.Mask
 	}
-	for i := first; i < end; i++ {
-		*slot(uint64(uintptr(grown)), i, size-1) = *slot(*ring, i, *mask)
-	}
-	m.Free(unsafe.Pointer(at[byte](*ring)))
-	*ring, *mask = uint64(uintptr(grown)), size-1
+	*r.slot(tail) = runnable
+	r.Tail.Store(tail + 1)
 }
 
-// Put queues a runnable at the newest end and tells whether there was one already. Inside the queue section.
+func (r *Ring) takeOldest() uint64 {
+	head := r.Head.Load()
+	if head == r.Tail.Load() {
+		return 0
+	}
+	r.Head.Store(head + 1)
+	return *r.slot(head)
+}
+
+func (r *Ring) takeNewest() uint64 {
+	tail := r.Tail.Load()
+	if tail == r.Head.Load() {
+		return 0
+	}
+	r.Tail.Store(tail - 1)
+	return *r.slot(tail - 1)
+}
+
+// Put queues a runnable as the newest and tells whether there was a newest already. Inside the queue section; so are the next three.
 func (w *WorkerMemory) Put(m Memory, runnable uint64) (held bool) {
 	older := w.Next.Swap(runnable)
 	if older != 0 {
-		w.putInRing(m, older)
+		w.Deque.put(m, older)
 	}
 	return older != 0
 }
 
-func (w *WorkerMemory) putInRing(m Memory, runnable uint64) {
-	bottom, top := w.Bottom.Load(), w.Top.Load()
-	if bottom-top > w.Mask {
-		grow(m, &w.Ring, &w.Mask, top, bottom)
-	}
-	*slot(w.Ring, bottom, w.Mask) = runnable
-	w.Bottom.Store(bottom + 1)
-}
+// PutBehind queues a runnable behind everything.
+func (w *WorkerMemory) PutBehind(m Memory, runnable uint64) { w.Yielded.put(m, runnable) }
 
-// PutBehind queues a runnable behind everything. Inside the queue section.
-func (w *WorkerMemory) PutBehind(m Memory, runnable uint64) {
-	tail, head := w.YieldTail.Load(), w.YieldHead.Load()
-	if tail-head > w.YieldMask {
-		grow(m, &w.YieldRing, &w.YieldMask, head, tail)
-	}
-	*slot(w.YieldRing, tail, w.YieldMask) = runnable
-	w.YieldTail.Store(tail + 1)
-}
-
-// TakeNewest takes from the owner's end, 0 when the deque is empty. Inside the queue section; so are the next two.
-func (w *WorkerMemory) TakeNewest() uint64 {
+// Take takes the runnable that is the owner's next, or 0.
+func (w *WorkerMemory) Take() uint64 {
 	if next := w.Next.Swap(0); next != 0 {
 		return next
 	}
-	bottom := w.Bottom.Load()
-	if bottom == w.Top.Load() {
-		return 0
+	if newest := w.Deque.takeNewest(); newest != 0 {
+		return newest
 	}
-	w.Bottom.Store(bottom - 1)
-	return *slot(w.Ring, bottom-1, w.Mask)
+	if injected := w.Injected.takeOldest(); injected != 0 {
+		return injected
+	}
+	return w.Yielded.takeOldest()
 }
 
-// TakeOldest takes from the thieves' end.
-func (w *WorkerMemory) TakeOldest() uint64 {
-	top := w.Top.Load()
-	if top == w.Bottom.Load() {
-		return 0
-	}
-	w.Top.Store(top + 1)
-	return *slot(w.Ring, top, w.Mask)
-}
-
-// TakeYielded takes the one that yielded first.
-func (w *WorkerMemory) TakeYielded() uint64 {
-	head := w.YieldHead.Load()
-	if head == w.YieldTail.Load() {
-		return 0
-	}
-	w.YieldHead.Store(head + 1)
-	return *slot(w.YieldRing, head, w.YieldMask)
-}
+// TakeOldest takes from the old end of one of the three rings, or 0.
+func (w *WorkerMemory) TakeOldest(r *Ring) uint64 { return r.takeOldest() }
 
 // seize enters another worker's queue. Thieves exclude each other by the compare-and-swap; the barrier and the load of Turn pair with Enter
 // (lane_enter in capi/lane_internal.h): without the barrier both could be inside, and a runnable would run twice.
@@ -169,23 +170,24 @@ func (w *WorkerMemory) seize(l Lane) bool {
 // release gives the queue back. Pairs with the owner's load of Thief, which then sees what was taken.
 func (w *WorkerMemory) release() { w.Thief.Store(0) }
 
-// StealHalf moves the older half of the ring, or when that is empty of those who yielded, or else the newest, into loot, oldest first, and
-// returns how many. At least one if there is any; at most len(loot).
-func (w *WorkerMemory) StealHalf(l Lane, loot []uint64) int {
+// StealHalf moves the older half of the first ring that holds something, or else the newest runnable, into loot, oldest first, and returns how
+// many. At least one if there is any; at most len(loot).
+func (w *WorkerMemory) StealHalf(l Lane, loot []uint64) (n int) {
 	if !w.seize(l) {
 		return 0
 	}
-	n := 0
-	take, length := w.TakeOldest, w.Bottom.Load()-w.Top.Load()
-	if length == 0 {
-		take, length = w.TakeYielded, w.YieldTail.Load()-w.YieldHead.Load()
+	defer w.release()
+	for _, ring := range w.rings() {
+		if length := ring.length(); length != 0 {
+			for want := min(int((length+1)/2), len(loot)); n < want; n++ {
+				loot[n] = ring.takeOldest()
+			}
+			return n
+		}
 	}
-	if length == 0 && w.Next.Load() != 0 {
-		take, length = w.TakeNewest, 1
+	if next := w.Next.Swap(0); next != 0 {
+		loot[0] = next
+		return 1
 	}
-	for want := min(int((length+1)/2), len(loot)); n < want; n++ {
-		loot[n] = take()
-	}
-	w.release()
-	return n
+	return 0
 }

@@ -36,8 +36,8 @@ type Runtime struct {
 	mu      sync.Mutex
 	resting int           // guarded by mu: workers that have found nothing to drain
 	closed  bool          // guarded by mu: nothing can come any more
-	running int           // guarded by mu: worker threads that have not ended
-	stopped chan struct{} // closed when the last of them ends
+	running int           // guarded by mu: workers that have not ended
+	stopped chan struct{} // closed by the monitor, who ends last
 }
 
 // New makes a runtime and starts its threads: Workers of them, and one more for the monitor. Errors: EInval, ENoMem, and what Start and the
@@ -125,7 +125,7 @@ func (r *Runtime) pollTurn(w *WorkerMemory) {
 	r.injectChain(&ready, w == nil)
 }
 
-// RunMonitor is the life of the monitor's thread. Watching is the lane's; what is left for Go is to stand in when every worker is held up.
+// RunMonitor is the life of the monitor's thread, the last to end. Watching is the lane's; what is left for Go is to stand in when every worker is held up.
 func (r *Runtime) RunMonitor() {
 	for {
 		switch r.lane.Watch(r.shared) {
@@ -134,6 +134,7 @@ func (r *Runtime) RunMonitor() {
 		case ReasonPoll:
 			r.pollTurn(nil)
 		case ReasonStop:
+			close(r.stopped)
 			return
 		}
 	}

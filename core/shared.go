@@ -107,24 +107,26 @@ type Wheel struct {
 	Minimum   [WheelLevels * WheelSlots]int64
 }
 
+// Ring is lane_ring: a growing ring of runnables. Old ones are taken at Head, new ones put in, and by a stack's owner taken, at Tail.
+type Ring struct {
+	Head  atomic.Int64 // turn, peeked at by others
+	Tail  atomic.Int64 // turn, peeked at by others
+	Words uint64       // turn: address of Mask + 1 words
+	Mask  int64        // turn
+}
+
 // WorkerMemory is lane_worker.
 type WorkerMemory struct {
 	Turn      atomic.Uint32 // 1 while the owner is inside its queue section
 	Index     uint32        // immutable
 	Ticks     atomic.Uint64 // ops begun; owner writes
 	Next      atomic.Uint64 // turn, peeked at by others: the newest runnable, or 0
-	Bottom    atomic.Int64  // turn, peeked at by others
-	Top       atomic.Int64  // turn, peeked at by others
-	Ring      uint64        // turn: address of Mask + 1 words
-	Mask      int64         // turn
-	YieldTail atomic.Int64  // turn, peeked at by others
-	YieldHead atomic.Int64  // turn, peeked at by others
-	YieldRing uint64        // turn
-	YieldMask int64         // turn
+	Deque     Ring          // turn: a stack to its owner, a queue to thieves
+	Injected  Ring          // turn: first in, first out: taken from the injection stack
+	Yielded   Ring          // turn: first in, first out: behind everything
 	Runtime   uint64        // immutable: address of the RuntimeMemory
 	RuntimeID uint64        // immutable
 	Accepts   atomic.Uint64 // RuntimeID while new ops are accepted, else 0
-	_         [128 - 112]byte
 
 	IOStreakTick  uint64 // owner: Ticks of the op that IOStreak counts for
 	IOStreak      uint32 // owner: I/O ops completed at once in that op
@@ -133,16 +135,15 @@ type WorkerMemory struct {
 	SpinNS        int64  // owner: how long to look for work before parking
 	WakeAfter     uint64 // owner: ticks before which a push wakes nobody
 
-	Crossings   atomic.Uint64 // owner writes, all read; so the rest of the line
-	Steals      atomic.Uint64
-	OpsStolen   atomic.Uint64
-	Parks       atomic.Uint64
-	Wakes       atomic.Uint64
-	Injected    atomic.Uint64
-	IOStarted   atomic.Uint64
-	IOEvents    atomic.Uint64
-	IOImmediate atomic.Uint64
-	_           [128 - 112]byte
+	Crossings     atomic.Uint64 // owner writes, all read; so the rest of the line
+	Steals        atomic.Uint64
+	OpsStolen     atomic.Uint64
+	Parks         atomic.Uint64
+	Wakes         atomic.Uint64
+	InjectedCount atomic.Uint64
+	IOStarted     atomic.Uint64
+	IOEvents      atomic.Uint64
+	IOImmediate   atomic.Uint64
 
 	Thief   atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
 	Stalled atomic.Uint64 // ticks at which the monitor found the worker stalled: its last op may be taken

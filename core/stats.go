@@ -51,7 +51,7 @@ func (r *Runtime) WorkerStats(i int) (Stats, error) {
 		OpsStolen:   w.OpsStolen.Load(),
 		Parks:       w.Parks.Load(),
 		Wakes:       w.Wakes.Load(),
-		Injected:    w.Injected.Load(),
+		Injected:    w.InjectedCount.Load(),
 		IOStarted:   w.IOStarted.Load(),
 		IOEvents:    w.IOEvents.Load(),
 		IOImmediate: w.IOImmediate.Load(),

@@ -18,7 +18,7 @@ func (r *Runtime) Stop() {
 	r.wakeAll()
 }
 
-// Wait returns when the workers have ended. Not from a worker.
+// Wait returns when workers and monitor have ended. Not from a worker.
 func (r *Runtime) Wait() { <-r.stopped }
 
 // Destroy gives the memory back. Only after Wait, when the threads themselves are gone, and once. Counters can no longer be read.
@@ -72,8 +72,7 @@ func (r *Runtime) workerEnds() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.running--; r.running == 0 {
-		r.lane.EndWatch(r.shared)
 		r.shared.State.Store(StateStopped)
-		close(r.stopped)
+		r.lane.EndWatch(r.shared)
 	}
 }

@@ -70,37 +70,20 @@ func (l *Lane) Pause(spins uint32) {
 // Run runs ops until there is something that only core can do.
 func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 	r := w.RuntimeMemory()
-	fair, untilCheck, yielded := fairInterval, int(w.CheckInterval), false
+	fair := fairness{until: fairInterval, untilCheck: int(w.CheckInterval)}
 	for {
-		var runnable uint64
-		fair--
-		turn := fair == 0
-		if turn {
-			fair = fairInterval
+		fair.until--
+		if fair.until == 0 {
 			l.drain(w, r)
-			if untilCheck -= fairInterval; untilCheck <= 0 {
+			if fair.untilCheck -= fairInterval; fair.untilCheck <= 0 {
 				if reason := l.check(w, r); reason != 0 {
 					return reason
 				}
-				untilCheck = int(w.CheckInterval)
+				fair.untilCheck = int(w.CheckInterval)
 			}
 		}
 		w.Enter(l)
-		switch {
-		case turn && yielded:
-			runnable = w.TakeYielded()
-		case turn:
-			runnable = w.TakeOldest()
-		}
-		if turn {
-			yielded = !yielded
-		}
-		if runnable == 0 {
-			runnable = w.TakeNewest()
-		}
-		if runnable == 0 {
-			runnable = w.TakeYielded()
-		}
+		runnable := fair.take(w)
 		w.Leave()
 		if runnable != 0 {
 			w.Ticks.Add(1)
@@ -113,8 +96,44 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 		if reason := l.park(w, r); reason != 0 {
 			return reason
 		}
-		fair, untilCheck = fairInterval, int(w.CheckInterval)
+		fair = fairness{until: fairInterval, untilCheck: int(w.CheckInterval)}
 	}
+}
+
+// fairness is whose turn it is; lane_fairness in capi/lane.c.
+type fairness struct {
+	until, untilCheck, injected int
+	yielded                     bool
+	length                      int64
+}
+
+// take takes the next runnable. Inside the queue section.
+func (f *fairness) take(w *core.WorkerMemory) (runnable uint64) {
+	switch {
+	case f.until == 0:
+		f.until = fairInterval
+		if f.injected == 0 && w.Injected.Tail.Load() != w.Injected.Head.Load() {
+			f.injected = fairInterval
+		}
+		length := w.Deque.Tail.Load() - w.Deque.Head.Load()
+		shrinks := length < f.length
+		f.length = length
+		f.yielded = !f.yielded
+		if f.yielded {
+			runnable = w.TakeOldest(&w.Yielded)
+		} else if !shrinks {
+			runnable = w.TakeOldest(&w.Deque)
+		}
+	case f.injected > 0:
+		f.injected--
+		if runnable = w.TakeOldest(&w.Injected); runnable == 0 {
+			f.injected = 0
+		}
+	}
+	if runnable == 0 {
+		runnable = w.Take()
+	}
+	return runnable
 }
 
 func (l *Lane) drain(w *core.WorkerMemory, r *core.RuntimeMemory) bool {

@@ -72,12 +72,11 @@ func (l *Lane) notify(r *core.RuntimeMemory, w *core.WorkerMemory) {
 
 // WakeOne wakes one idle worker unless one is on its way; lane_wake_one in capi/park.c.
 func (l *Lane) WakeOne(r *core.RuntimeMemory) {
-	if !r.AnyIdle() || !r.Waking.CompareAndSwap(0, 1) {
-		return
-	}
-	if w := claim(r); w != nil {
-		l.notify(r, w)
-	} else {
+	for r.AnyIdle() && r.Waking.CompareAndSwap(0, 1) {
+		if w := claim(r); w != nil {
+			l.notify(r, w)
+			return
+		}
 		r.Waking.Store(0)
 	}
 }

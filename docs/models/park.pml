@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* check: expect: pass */
+/* check: -DPOLLER expect: pass */
+/* check: -DTIMER expect: pass */
+/* check: -DMUTANT_NO_SECOND_LOOK expect: fail */
+/* check: -DMUTANT_LOOK_BEFORE_ANNOUNCING expect: fail */
+/* check: -DMUTANT_WAKING_CLEARED_LATE expect: fail */
+/* check: -DMUTANT_PUSH_AFTER_LOOK expect: fail */
+/* check: -DMUTANT_SLEEP_BLIND expect: fail */
+/* check: -DMUTANT_NO_RETRY expect: fail */
+/* check: -DTIMER -DMUTANT_NO_SECOND_LOOK_AT_TIMERS expect: fail */
+/* check: -DTIMER -DMUTANT_HURRY_BEFORE_PUBLISHING expect: fail */
+/* check: -DMUTANT_STOP_FORGETS_SLEEPERS expect: fail */
+/*
+ * park.pml: parking and waking: two workers, two producers outside, one of them injecting again, the poller or a timer as what ends the keeper's
+ * sleep, and a stop in the middle.
+ *
+ * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin), capi/lane.c (lane_inject, lane_drain),
+ *        capi/timer.c (lane_hurry); core/stop.go (Stop, drained); core/purelane/park.go (the same in Go).
+ * Words: inject, idle, waking, keeper, sleep_until, state are the words of lane_runtime; park[w] is lane_worker.park. All accesses are
+ *        sequentially consistent, as in the code.
+ *
+ * Properties: when everything stands still, nothing that was injected is left, no due timer is left, and all workers have ended (stop is always
+ * asked for at last). A worker that sleeps for good is an invalid end state.
+ */
+#define AWAKE 0
+#define ANNOUNCED 1
+#define PARKED 2
+#define IN_POLLER 3
+#define NOTIFIED 4
+
+#define WORKERS 2
+
+byte injected;            /* length of the injection stack */
+bit closed;               /* it is closed */
+bit idle[WORKERS];
+byte park[WORKERS];
+bit waking;
+byte keeper;              /* 1 + worker, or 0 */
+bit eventfd;              /* the poller has something to report: a wake */
+bit stopping;
+byte resting;
+byte accepted, ran;
+byte producing;
+
+/* One timer. due: its time has come. earliest: it is in a wheel. The keeper's sleep ends by itself when what it sleeps for is due. */
+bit earliest, due, fired, started;
+byte sleep_until;         /* 0: there is no keeper; 1: the timer's deadline; 2: never */
+
+inline notify(w) {
+    atomic { how = park[w]; park[w] = NOTIFIED };
+    if
+    :: how == IN_POLLER -> eventfd = 1
+    :: else               /* PARKED: the futex wake, which the sleeper's condition stands for */
+    fi;
+    how = 0
+}
+
+inline wake_one() {
+    do
+    :: idle[0] || idle[1] ->
+       atomic {
+           if
+           :: waking == 0 -> waking = 1
+           :: else -> break
+           fi
+       };
+       victim = 2;
+       /* lane_claim: a sleeper that is not the keeper first */
+       atomic { if :: idle[0] && keeper != 1 -> idle[0] = 0; victim = 0 :: else fi };
+       if :: victim == 2 -> atomic { if :: idle[1] && keeper != 2 -> idle[1] = 0; victim = 1 :: else fi } :: else fi;
+       if :: victim == 2 -> atomic { if :: idle[0] -> idle[0] = 0; victim = 0 :: else fi } :: else fi;
+       if :: victim == 2 -> atomic { if :: idle[1] -> idle[1] = 0; victim = 1 :: else fi } :: else fi;
+       if
+       :: victim == 2 ->
+          waking = 0;
+#ifdef MUTANT_NO_RETRY
+          break
+#endif
+       :: else -> notify(victim); break
+       fi
+    :: else -> break
+    od;
+    victim = 0
+}
+
+inline wake(w) {          /* lane_wake */
+    atomic { go = idle[w]; idle[w] = 0 };
+    if :: go -> notify(w) :: else fi;
+    go = 0
+}
+
+proctype worker(byte w) {
+    byte how, victim, until;
+    bit go, mine;
+again:
+    do
+    :: true ->
+       /* lane_drain and run */
+       atomic {
+           if
+           :: injected > 0 -> ran = ran + injected; injected = 0; goto again
+           :: else
+           fi
+       };
+       if
+       :: stopping ->     /* core: drained */
+          atomic {
+              resting++;
+              if :: resting == WORKERS && injected == 0 -> closed = 1 :: else fi
+          };
+          if
+          :: closed -> goto ended
+          :: else
+          fi;
+          atomic {        /* the pause ends: closed, or look again */
+              if
+              :: closed -> goto ended
+              :: injected > 0 || resting < WORKERS -> resting--
+              fi
+          };
+          goto again
+       :: else
+       fi;
+       /* lane_park */
+#ifdef MUTANT_LOOK_BEFORE_ANNOUNCING
+       if :: injected > 0 || stopping -> goto again :: else fi;
+       park[w] = ANNOUNCED;
+       idle[w] = 1;
+#else
+       park[w] = ANNOUNCED;
+       idle[w] = 1;
+#ifndef MUTANT_NO_SECOND_LOOK
+       if :: injected > 0 || stopping -> goto unpark :: else fi;
+#endif
+#endif
+       atomic {
+           if
+           :: keeper == 0 -> keeper = w + 1; mine = 1
+           :: else -> mine = 0
+           fi
+       };
+       if
+       :: mine ->         /* lane_keep */
+          until = (earliest -> 1 : 2);
+          sleep_until = until;
+#ifndef MUTANT_NO_SECOND_LOOK_AT_TIMERS
+          if :: earliest -> until = 1; sleep_until = 1 :: else fi;
+#endif
+          if
+          :: until == 1 && due -> skip      /* LANE_TIMERS */
+          :: else ->
+             atomic {
+                 if
+#ifdef MUTANT_SLEEP_BLIND
+                 :: true ->
+#else
+                 :: park[w] == ANNOUNCED ->
+#endif
+#ifdef POLLER
+                    park[w] = IN_POLLER
+#else
+                    park[w] = PARKED
+#endif
+                 :: else
+                 fi
+             };
+             /* the sleep: a wake, or the deadline */
+             if
+             :: park[w] == PARKED || park[w] == IN_POLLER ->
+                if
+                :: park[w] == NOTIFIED && !eventfd
+                :: eventfd -> eventfd = 0
+                :: until == 1 && due
+                fi
+             :: else
+             fi
+          fi;
+          sleep_until = 0;
+          keeper = 0;
+          until = 0;
+          /* core's fire, in a turn of Go */
+          atomic { if :: earliest && due -> earliest = 0; fired = 1; injected++; accepted++ :: else fi };
+          mine = 0
+       :: else ->
+          atomic {
+              if
+#ifdef MUTANT_SLEEP_BLIND
+              :: true -> park[w] = PARKED
+#else
+              :: park[w] == ANNOUNCED -> park[w] = PARKED
+              :: else
+#endif
+              fi
+          };
+          (park[w] != PARKED)
+       fi;
+unpark:
+#ifdef MUTANT_WAKING_CLEARED_LATE
+       atomic { go = idle[w]; idle[w] = 0 };
+       park[w] = AWAKE;
+       atomic { if :: injected > 0 -> ran = ran + injected; injected = 0 :: else fi };
+       if :: !go -> waking = 0 :: else fi;
+       /* and straight back to sleep, as if the look above were enough */
+       if
+       :: !stopping -> park[w] = ANNOUNCED; idle[w] = 1; park[w] = (park[w] == ANNOUNCED -> PARKED : park[w]); (park[w] != PARKED)
+       :: else
+       fi;
+#else
+       atomic { go = idle[w]; idle[w] = 0 };
+       park[w] = AWAKE;
+       if :: !go -> waking = 0 :: else fi;
+#endif
+       go = 0
+    od;
+ended:
+    skip
+}
+
+proctype producer(byte ops) {
+    byte how, victim;
+    bit go, first;
+    do
+    :: ops > 0 ->
+       ops--;
+#ifdef MUTANT_PUSH_AFTER_LOOK
+       first = (injected == 0);
+       if :: first -> wake_one() :: else fi;
+       atomic { injected++; accepted++ }
+#else
+       atomic { first = (injected == 0); injected++; accepted++ };
+       if :: first -> wake_one() :: else fi
+#endif
+    :: else -> break
+    od;
+    producing--
+}
+
+#ifdef TIMER
+proctype starter() {      /* weft_schedule_at from outside, and the clock */
+    byte how;
+    bit go, hurry;
+    byte k;
+#ifdef MUTANT_HURRY_BEFORE_PUBLISHING
+    hurry = (sleep_until == 2);
+    earliest = 1;
+#else
+    earliest = 1;
+    hurry = (sleep_until == 2);
+#endif
+    k = keeper;
+    if
+    :: hurry && k != 0 -> wake(k - 1)
+    :: else
+    fi;
+    due = 1;
+    producing--
+}
+#endif
+
+init {
+    byte how, victim;
+    bit go;
+    atomic {
+        run worker(0); run worker(1);
+#ifdef TIMER
+        producing = 2; run producer(1); run starter()
+#else
+        producing = 2; run producer(2); run producer(1)
+#endif
+    };
+    (producing == 0);
+#ifdef TIMER
+    /* nobody helps the timer along but the keeper */
+    (fired || timeout);
+    assert(fired);
+#endif
+    /* without stop, everything is run by now or will be: nothing may depend on it */
+    (injected == 0 || timeout);
+    assert(injected == 0);
+    stopping = 1;
+#ifndef MUTANT_STOP_FORGETS_SLEEPERS
+    wake(0); wake(1);
+#endif
+    (closed);
+    (_nr_pr == 1);
+    assert(ran == accepted)
+}
