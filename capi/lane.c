@@ -42,8 +42,16 @@ LANE_COLD void lane_enter_contended(lane_worker *worker) {
     lane_enter(worker);
 }
 
+static inline bool lane_ring_try_put(lane_ring *ring, uint64_t runnable) {
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (LANE_UNLIKELY(tail - atomic_load_explicit(&ring->head, memory_order_relaxed) > ring->mask)) return false;
+    ((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask] = runnable;
+    atomic_store_explicit(&ring->tail, tail + 1, memory_order_relaxed);
+    return true;
+}
+
 /* Doubles a ring. Inside the queue section, so no thief reads the old words and they can go at once. */
-static LANE_COLD void lane_grow(lane_ring *ring, int64_t head, int64_t tail) {
+static LANE_COLD void lane_grow(lane_ring *ring) {
     uint64_t *old = (uint64_t *)(uintptr_t)ring->words;
     int64_t size = (ring->mask + 1) * 2;
     uint64_t *grown = malloc((size_t)size * sizeof *grown);
@@ -51,18 +59,16 @@ static LANE_COLD void lane_grow(lane_ring *ring, int64_t head, int64_t tail) {
         fputs("weft: out of memory while a worker's queue grows\n", stderr);
         abort();
     }
-    for (int64_t i = head; i < tail; i++) grown[i & (size - 1)] = old[i & ring->mask];
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    for (int64_t i = atomic_load_explicit(&ring->head, memory_order_relaxed); i < tail; i++)
+        grown[i & (size - 1)] = old[i & ring->mask];
     free(old);
     ring->words = (uint64_t)(uintptr_t)grown;
     ring->mask = size - 1;
 }
 
 static inline void lane_ring_put(lane_ring *ring, uint64_t runnable) {
-    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (LANE_UNLIKELY(tail - head > ring->mask)) lane_grow(ring, head, tail);
-    ((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask] = runnable;
-    atomic_store_explicit(&ring->tail, tail + 1, memory_order_relaxed);
+    while (!lane_ring_try_put(ring, runnable)) lane_grow(ring);
 }
 
 static inline lane_runnable *lane_ring_take_oldest(lane_ring *ring) {
@@ -108,27 +114,57 @@ void lane_push_quiet(lane_worker *worker, void *runnable) {
     lane_leave(worker);
 }
 
-static LANE_COLD void lane_offer(lane_worker *worker) {
-    worker->wake_after = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + WAKE_GAP_OPS;
-    lane_wake_one(lane_runtime_at(worker));
+/* Wakes a second worker for a deque that held an op already. One op that its producer runs next is no reason to wake anybody, and should the
+ * producer block, the monitor sees it. The look at the sleepers needs no barrier: a wake that is missed costs parallelism until the next push or
+ * the monitor's next look, never an op. */
+static inline int lane_offer(lane_worker *worker) {
+    lane_runtime *runtime = lane_runtime_at(worker);
+    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed);
+    if (LANE_UNLIKELY(lane_any_idle(runtime)) && ticks >= worker->wake_after) {
+        worker->wake_after = ticks + WAKE_GAP_OPS;
+        lane_wake_one(runtime);
+    }
+    return WEFT_OK;
 }
 
-/* Queues on the caller's own worker. A second worker is woken only when the deque already held an op: one op that its producer runs
- * next is no reason to wake anybody, and should the producer block, the monitor sees it. The loads of the sleepers' words need
- * no barrier: a wake that is missed costs parallelism until the next push or the monitor's next look, never an op. */
-static inline __attribute__((always_inline)) void lane_push(lane_worker *worker, void *runnable) {
-    lane_enter(worker);
+/* The rarer halves of the pushes below. They are functions of their own, called last, so that the common half saves no registers. */
+static __attribute__((noinline)) int lane_push_older(lane_worker *worker, uint64_t older) {
+    lane_ring_put(&worker->deque, older);
+    lane_leave(worker);
+    return lane_offer(worker);
+}
+
+static LANE_COLD int lane_push_contended(lane_worker *worker, void *runnable) {
+    lane_enter_contended(worker);
     bool held = lane_put(worker, runnable);
     lane_leave(worker);
-    if (held && LANE_UNLIKELY(lane_any_idle(lane_runtime_at(worker))) &&
-        atomic_load_explicit(&worker->ticks, memory_order_relaxed) >= worker->wake_after)
-        lane_offer(worker);
+    return held ? lane_offer(worker) : WEFT_OK;
 }
 
-static inline __attribute__((always_inline)) void lane_push_behind(lane_worker *worker, void *runnable) {
+static LANE_COLD int lane_push_behind_slow(lane_worker *worker, void *runnable) {
     lane_enter(worker);
     lane_ring_put(&worker->yielded, (uint64_t)(uintptr_t)runnable);
     lane_leave(worker);
+    return WEFT_OK;
+}
+
+/* Queues on the caller's own worker as the newest. WEFT_OK. */
+static inline __attribute__((always_inline)) int lane_push(lane_worker *worker, void *runnable) {
+    if (LANE_UNLIKELY(!lane_try_enter(worker))) return lane_push_contended(worker, runnable);
+    uint64_t older = atomic_load_explicit(&worker->next, memory_order_relaxed);
+    atomic_store_explicit(&worker->next, (uint64_t)(uintptr_t)runnable, memory_order_relaxed);
+    if (older != 0) return lane_push_older(worker, older);
+    lane_leave(worker);
+    return WEFT_OK;
+}
+
+/* Queues on the caller's own worker behind everything. WEFT_OK. */
+static inline __attribute__((always_inline)) int lane_push_behind(lane_worker *worker, void *runnable) {
+    if (LANE_UNLIKELY(!lane_try_enter(worker))) return lane_push_behind_slow(worker, runnable);
+    if (LANE_UNLIKELY(!lane_ring_try_put(&worker->yielded, (uint64_t)(uintptr_t)runnable)))
+        return lane_push_behind_slow(worker, runnable);
+    lane_leave(worker);
+    return WEFT_OK;
 }
 
 /* Injects a chain; first is the newest and runs last. A Treiber stack that is only ever taken whole, so it has no ABA problem.
@@ -197,25 +233,39 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     return 0;
 }
 
-static inline void lane_begin(lane_worker *worker, lane_runnable *runnable) {
-    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
-    atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
-    runnable->run(runnable);
-}
-
-/* The turn of those whom the newest ops could keep waiting for ever, one of each kind every FAIR_INTERVAL ops: what was injected, as many
- * as there were ops of our own in the meantime; those who yielded; and the oldest of a deque that does not get shorter. */
+/* Whose turn it is. The newest ops could keep others waiting for ever, so every FAIR_INTERVAL ops come what was injected, as many as there
+ * were ops of our own in the meantime; and in alternation the first of those who yielded, and the oldest of a deque that does not get shorter. */
 typedef struct lane_fairness {
     uint32_t until;       /* ops until the next turn */
     uint32_t until_check; /* ops until the next look at the clock */
-    uint32_t injected;    /* injected ops that may still go first */
-    bool yielded;         /* it is the turn of those who yielded, not of the oldest */
+    uint32_t injected;    /* injected ops that may still go first; until is 1 while there are any */
+    bool yielded;         /* it was the turn of those who yielded, not of the oldest */
     int64_t length;       /* of the deque at the last turn */
 } lane_fairness;
 
-static LANE_COLD lane_runnable *lane_fair_turn(lane_worker *worker, lane_fairness *fair) {
+static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *runtime, lane_fairness *fair, uint32_t *reason) {
+    fair->until = 1;
+    if (fair->injected > 0) {
+        lane_enter(worker);
+        lane_runnable *injected = lane_ring_take_oldest(&worker->injected);
+        lane_leave(worker);
+        fair->injected--;
+        if (injected != NULL) return injected;
+        fair->injected = 0;
+    }
     fair->until = FAIR_INTERVAL;
-    if (fair->injected == 0 && lane_ring_length(&worker->injected) != 0) fair->injected = FAIR_INTERVAL;
+    lane_drain(worker, runtime);
+    if (fair->until_check > FAIR_INTERVAL) {
+        fair->until_check -= FAIR_INTERVAL;
+    } else {
+        *reason = lane_check(worker, runtime);
+        if (*reason != 0) return NULL;
+        fair->until_check = worker->check_interval;
+    }
+    if (lane_ring_length(&worker->injected) != 0) {
+        fair->injected = FAIR_INTERVAL;
+        fair->until = 1;
+    }
     int64_t length = lane_ring_length(&worker->deque);
     bool shrinks = length < fair->length;
     fair->length = length;
@@ -231,48 +281,33 @@ static LANE_COLD lane_runnable *lane_fair_turn(lane_worker *worker, lane_fairnes
     return runnable;
 }
 
-static LANE_COLD lane_runnable *lane_injected_turn(lane_worker *worker, lane_fairness *fair) {
-    fair->injected--;
-    lane_enter(worker);
-    lane_runnable *runnable = lane_ring_take_oldest(&worker->injected);
-    if (runnable == NULL) {
-        fair->injected = 0;
-        runnable = lane_take(worker);
-    }
-    lane_leave(worker);
-    return runnable;
-}
-
 uint32_t lane_run(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    lane_fairness fair = {.until = FAIR_INTERVAL, .until_check = worker->check_interval};
+    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed);
+    uint32_t reason = 0;
+    lane_fairness fair = {.until_check = worker->check_interval};
+    uint32_t until = FAIR_INTERVAL;
     for (;;) {
         lane_runnable *runnable;
-        if (LANE_LIKELY(--fair.until != 0) && LANE_LIKELY(fair.injected == 0)) {
+        if (LANE_LIKELY(--until != 0)) {
             lane_enter(worker);
             runnable = lane_take(worker);
             lane_leave(worker);
-        } else if (fair.until != 0) {
-            runnable = lane_injected_turn(worker, &fair);
         } else {
-            lane_drain(worker, runtime);
-            if (fair.until_check > FAIR_INTERVAL) {
-                fair.until_check -= FAIR_INTERVAL;
-            } else {
-                uint32_t reason = lane_check(worker, runtime);
-                if (reason != 0) return reason;
-                fair.until_check = worker->check_interval;
-            }
-            runnable = lane_fair_turn(worker, &fair);
+            runnable = lane_turn(worker, runtime, &fair, &reason);
+            if (reason != 0) return reason;
+            until = fair.until;
         }
         if (LANE_LIKELY(runnable != NULL)) {
-            lane_begin(worker, runnable);
+            atomic_store_explicit(&worker->ticks, ++ticks, memory_order_relaxed);
+            runnable->run(runnable);
             continue;
         }
         if (lane_drain(worker, runtime)) continue;
-        uint32_t reason = lane_park(worker);
+        reason = lane_park(worker);
         if (reason != 0) return reason;
-        fair = (lane_fairness){.until = FAIR_INTERVAL, .until_check = worker->check_interval};
+        fair = (lane_fairness){.until_check = worker->check_interval};
+        until = FAIR_INTERVAL;
     }
 }
 
@@ -286,26 +321,18 @@ int weft_schedule_local(weft_runtime handle, void *runnable, int behind) {
     lane_worker *worker = lane_self;
     if (LANE_UNLIKELY(worker == NULL || atomic_load_explicit(&worker->accepts, memory_order_relaxed) != handle.id))
         return lane_why_not(worker, handle);
-    if (behind)
-        lane_push_behind(worker, runnable);
-    else
-        lane_push(worker, runnable);
-    return WEFT_OK;
+    return behind ? lane_push_behind(worker, runnable) : lane_push(worker, runnable);
 }
 
 int weft_resume_local(weft_runtime handle, void *runnable) {
     lane_worker *worker = lane_self;
     if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
-    lane_push(worker, runnable);
-    return WEFT_OK;
+    return lane_push(worker, runnable);
 }
 
 int lane_complete(lane_runtime *runtime, weft_op *op) {
     lane_worker *worker = lane_self;
-    if (worker != NULL && lane_runtime_at(worker) == runtime) {
-        lane_push(worker, op);
-        return WEFT_OK;
-    }
+    if (worker != NULL && lane_runtime_at(worker) == runtime) return lane_push(worker, op);
     return lane_inject(runtime, op, op, true);
 }
 
@@ -357,8 +384,7 @@ int weft_schedule_batch(weft_runtime handle, weft_op *const *ops, uint64_t count
     lane_worker *worker = lane_self;
     if (worker != NULL && lane_runtime_at(worker) == runtime) {
         for (uint64_t i = count; i-- > 1;) lane_push_quiet(worker, ops[i]);
-        lane_push(worker, ops[0]);
-        return WEFT_OK;
+        return lane_push(worker, ops[0]);
     }
     for (uint64_t i = count; i-- > 1;) ops[i]->next_ = ops[i - 1];
     return lane_inject(runtime, ops[count - 1], ops[0], true);

@@ -8,6 +8,9 @@
 
 #include "lane.h"
 
+/* Nothing here is for other libraries; so it is reached without the global offset table. */
+#pragma GCC visibility push(hidden)
+
 #if defined(__ELF__)
 #define LANE_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 #else
@@ -81,21 +84,26 @@ static inline void lane_count(_Atomic uint64_t *counter, uint64_t by) {
             atomic_fetch_add_explicit(&(runtime)->field, (by), memory_order_relaxed);           \
     } while (0)
 
-LANE_COLD void lane_enter_contended(lane_worker *worker);
-
 /* Opens the owner's queue section.
  *   store turn = 1, barrier, load thief  against  queue.go's seize: store thief = 1, process-wide barrier, load turn.
  * One of the two sees the other. The owner's barrier is only the compiler's when the thief's reaches every thread
  * (membarrier); else it is a full one. Without either both could enter, and an op would run twice.
  * acquire on thief pairs with the release by which queue.go's release gives the queue back: it makes the thief's changes visible.
  * Model: docs/models/queue.pml. */
-static inline void lane_enter(lane_worker *worker) {
+static inline bool lane_try_enter(lane_worker *worker) {
     atomic_store_explicit(&worker->turn, 1, memory_order_relaxed);
     if (LANE_LIKELY(lane_asymmetric))
         atomic_signal_fence(memory_order_seq_cst);
     else
         atomic_thread_fence(memory_order_seq_cst);
-    if (LANE_UNLIKELY(atomic_load_explicit(&worker->thief, memory_order_acquire) != 0)) lane_enter_contended(worker);
+    return LANE_LIKELY(atomic_load_explicit(&worker->thief, memory_order_acquire) == 0);
+}
+
+/* After a failed lane_try_enter: lets the thief finish, and enters. */
+LANE_COLD void lane_enter_contended(lane_worker *worker);
+
+static inline void lane_enter(lane_worker *worker) {
+    if (LANE_UNLIKELY(!lane_try_enter(worker))) lane_enter_contended(worker);
 }
 
 /* Closes it. release pairs with the load of turn in queue.go's seize: the thief then sees every change made inside. */
@@ -131,5 +139,7 @@ static inline bool lane_has_backlog(const lane_worker *worker) {
     return length == 1 && atomic_load_explicit(&worker->stalled, memory_order_relaxed) ==
                               atomic_load_explicit(&worker->ticks, memory_order_relaxed);
 }
+
+#pragma GCC visibility pop
 
 #endif
