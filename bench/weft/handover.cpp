@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // handover.cpp: two coroutines that wake each other, by events and by channels.
+#include <optional>
+
 #include "weft_works.hpp"
 
 namespace {
@@ -32,6 +34,34 @@ bench::result pingpong_event(const bench::options &o) {
     });
 }
 
+using channel = weft::channel<std::uint64_t>;
+
+weft::task<std::uint64_t> ask(std::uint64_t rounds, channel &there, channel &back) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < rounds; i++) {
+        if (!co_await there.send(i)) bench_fail("the channel is closed");
+        sum += (co_await back.receive()).value();
+    }
+    there.close();
+    co_return sum;
+}
+
+weft::task<> answer(channel &there, channel &back) {
+    while (std::optional<std::uint64_t> i = co_await there.receive())
+        if (!co_await back.send(*i + 1)) bench_fail("the channel is closed");
+}
+
+bench::result pingpong_channel(const bench::options &o) {
+    weft::runtime runtime = start_runtime(o);
+    std::uint64_t rounds = o.count(200'000);
+    return bench::measure(rounds, [&] {
+        channel there(0), back(0);
+        auto [sum, nothing] = weft::sync_wait(runtime.scheduler(), weft::when_all(ask(rounds, there, back), answer(there, back)));
+        bench::check(sum, rounds * (rounds + 1) / 2, "sum of the answers");
+    });
+}
+
 } // namespace
 
-const std::vector<bench::work> handover_works = {{"pingpong_event", {1, 2}, pingpong_event}};
+const std::vector<bench::work> handover_works = {{"pingpong_event", {1, 2}, pingpong_event},
+                                                 {"pingpong_channel", {1, 2}, pingpong_channel}};
