@@ -6,7 +6,9 @@
 /* check: -DPOLLERS=2 -DNOCLOSE expect: pass */
 /* check: -DNOCLOSE -DMUTANT_ARM_BLIND expect: fail */
 /* check: -DNOCLOSE -DMUTANT_CLEAR_LATE expect: fail */
-/* check: -DNOCLOSE -DMUTANT_NO_RECHECK expect: fail */
+/* check: -DNOCLOSE -DMUTANT_NO_NUDGE expect: fail */
+/* check: -DNOCLOSE -DMUTANT_NO_LOOK expect: fail */
+/* check: -DNOCLOSE -DMUTANT_LOOK_LATE expect: fail */
 /* check: -DNOCLOSE -DMUTANT_CANCEL_BLIND expect: fail */
 /* check: -DMUTANT_CANCEL_LOAD expect: fail */
 /* check: -DNOCLOSE -DMUTANT_HANGUP_LATE expect: fail */
@@ -16,7 +18,7 @@
 /* check: -DMUTANT_RECYCLE_EARLY expect: fail */
 /* check: -DNOCLOSE -DMUTANT_RESTART_CANCELLED expect: fail */
 /* check: -DSTALE -DNOCLOSE -DMUTANT_STALE_DROPS_READY expect: fail */
-/* check: -DSTOP -DNOCLOSE -DMUTANT_NO_STOP_RECHECK expect: fail */
+/* check: -DSTOP -DNOCLOSE -DMUTANT_STOP_NO_NUDGE expect: fail */
 /*
  * op.pml: one direction of a descriptor, and the receives that use it one after the other, against everything that may
  * come in between: data and a hangup that the kernel reports as edges, cancel, close, stop, and a start through a stale handle.
@@ -36,6 +38,12 @@
  */
 #ifndef POLLERS
 #define POLLERS 1
+#endif
+#ifdef MUTANT_NO_NUDGE
+#define NO_NUDGE
+#endif
+#ifdef MUTANT_STOP_NO_NUDGE
+#define NO_NUDGE
 #endif
 #ifndef OPS
 #define OPS 2
@@ -130,7 +138,7 @@ inline try(op) {
 	fi
 }
 
-/* slot_disarm: takes an armed op out. */
+/* slot_disarm: takes an armed op out, for close. */
 inline disarm(op, won) {
 	atomic {
 		won = (owner == ARMED && who == op);
@@ -138,6 +146,28 @@ inline disarm(op, won) {
 		if
 		:: won -> owner = FREE;
 		:: else
+		fi
+	}
+	if
+	:: won && seen -> let_go();
+	:: else
+	fi
+}
+
+/* slot_withdraw: takes an armed op out, or nudges whoever holds the slot by a false readiness: who is about to arm fails then, and
+ * looks at the state again. That way the armer need not look after it has armed, when the op may be gone. */
+inline withdraw(op, won) {
+	atomic {
+		won = (owner == ARMED && who == op);
+		seen = closed;
+		if
+		:: won -> owner = FREE;
+#ifndef NO_NUDGE
+		:: !won && owner != ARMED -> ready = 1;
+		:: !won && owner == ARMED
+#else
+		:: !won
+#endif
 		fi
 	}
 	if
@@ -164,14 +194,17 @@ inline proceed(op, untried) {
 #ifdef MUTANT_CLEAR_LATE
 		atomic { ready = 0; }
 #endif
+		/* io_unwanted */
+#ifndef MUTANT_NO_LOOK
 		if
-		:: state[op] == CANCELLING ->
+		:: state[op] == CANCELLING || stopping ->
 			release(seen);
 			complete(op);
 			break;
 		:: else
 		fi;
-		/* slot_arm */
+#endif
+		/* slot_arm. From here on the op may be anybody's; only who takes it out may touch it. */
 		atomic {
 			if
 			:: closed -> outcome = 2;
@@ -190,30 +223,10 @@ inline proceed(op, untried) {
 			break;
 		:: outcome == 1 -> skip   /* news since: try again */
 		:: outcome == 0 ->
-			/* Armed. From here on the op may be anybody's; only who takes it out may touch it. The state is read because
-			 * a request that came before the arming has found nothing to take out. */
-			ask = 0;
-#ifndef MUTANT_NO_RECHECK
-			if
-			:: state[op] == CANCELLING -> ask = 1;
-			:: else
-			fi;
+#ifdef MUTANT_LOOK_LATE
+			/* Looks at the op once more. */
+			assert(done[op] == 0);
 #endif
-#ifndef MUTANT_NO_STOP_RECHECK
-			if
-			:: stopping -> ask = 1;
-			:: else
-			fi;
-#endif
-			if
-			:: ask ->
-				disarm(op, won);
-				if
-				:: won -> complete(op);
-				:: else
-				fi
-			:: else
-			fi;
 			break
 		fi
 	od
@@ -222,7 +235,7 @@ inline proceed(op, untried) {
 /* Starts the receives, each when the one before has completed. */
 proctype starter() {
 	byte i, got;
-	bit untried, eagain, eof, short_read, seen, won, ask, was_ready, claimed;
+	bit untried, eagain, eof, short_read, seen, was_ready, claimed;
 	byte outcome;
 	for (i : 0 .. OPS - 1) {
 		/* io_begin: the state. */
@@ -287,7 +300,7 @@ proctype restarter() {
 /* weft_io.system_'s op, run by a worker. */
 proctype worker() {
 	byte op;
-	bit untried, eagain, eof, short_read, seen, won, ask;
+	bit untried, eagain, eof, short_read, seen;
 	byte outcome;
 end:	do
 	:: queue?op ->
@@ -370,7 +383,7 @@ proctype canceller() {
 		:: else
 		fi;
 #else
-		disarm(0, won);
+		withdraw(0, won);
 #endif
 		if
 		:: won -> complete(0);
@@ -441,16 +454,11 @@ proctype stale() {
 proctype stopper() {
 	bit won, seen;
 	byte op;
-	bit armed;
 	stopping = 1;
-	atomic { armed = (owner == ARMED); op = who; }
+	/* Whichever op there is. */
+	atomic { op = who; withdraw(op, won); }
 	if
-	:: armed ->
-		disarm(op, won);
-		if
-		:: won -> complete(op);
-		:: else
-		fi
+	:: won -> complete(op);
 	:: else
 	fi
 }
