@@ -55,8 +55,8 @@ func TestDecisions(t *testing.T) {
 		if !strings.Contains(index, "("+path.Base(name)+")") {
 			t.Errorf("docs/decisions/README.md does not list %s", path.Base(name))
 		}
-		for _, heading := range []string{"## Question", "## Choice", "## Rejected", "## What would change it"} {
-			if !strings.Contains(read(t, name), "\n"+heading+"\n") {
+		for _, heading := range []string{"**Question.**", "**Choice.**", "**Rejected.**", "**What would change it.**"} {
+			if !strings.Contains(read(t, name), "\n"+heading) {
 				t.Errorf("%s has no %q", name, heading)
 			}
 		}

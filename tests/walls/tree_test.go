@@ -66,6 +66,9 @@ func exists(name string) bool {
 
 // code tells whether a file is source text of this project, in any language.
 func code(name string) bool {
+	if strings.Contains(name, "/testdata/") {
+		return false
+	}
 	switch path.Ext(name) {
 	case ".go", ".c", ".h", ".hpp", ".cpp", ".cmake", ".in", ".sh", ".pml", ".map", ".def":
 		return true
