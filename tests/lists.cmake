@@ -15,5 +15,5 @@ function(compare what listed pattern suffix)
 endfunction()
 
 compare("C++ tests" "${CPP}" "cpp/*_test.cpp" "_test\\.cpp")
-compare("C tests" "${C}" "c/*.c" "\\.c")
+compare("C tests" "${C}" "c/*.c" "_test\\.c")
 compare("examples" "${EXAMPLES}" "examples/*.sh" "\\.sh")
