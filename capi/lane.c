@@ -233,50 +233,48 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     return 0;
 }
 
-/* Whose turn it is. The newest ops could keep others waiting for ever, so every FAIR_INTERVAL ops come what was injected, as many as there
- * were ops of our own in the meantime; and in alternation the first of those who yielded, and the oldest of a deque that does not get shorter. */
+/* Whose turn it is. The newest ops could keep others waiting for ever, so after every FAIR_INTERVAL ops comes what was injected, as many as
+ * there were ops of our own in the meantime; and then, in alternation, the first of those who yielded or the oldest of a deque that does not
+ * get shorter. */
 typedef struct lane_fairness {
     uint32_t until;       /* ops until the next turn */
     uint32_t until_check; /* ops until the next look at the clock */
-    uint32_t injected;    /* injected ops that may still go first; until is 1 while there are any */
+    uint32_t injected;    /* 1 + injected ops that still go first in this turn; 0: no turn has begun */
     bool yielded;         /* it was the turn of those who yielded, not of the oldest */
     int64_t length;       /* of the deque at the last turn */
 } lane_fairness;
 
 static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *runtime, lane_fairness *fair, uint32_t *reason) {
-    fair->until = 1;
-    if (fair->injected > 0) {
-        lane_enter(worker);
-        lane_runnable *injected = lane_ring_take_oldest(&worker->injected);
-        lane_leave(worker);
-        fair->injected--;
-        if (injected != NULL) return injected;
-        fair->injected = 0;
+    if (fair->injected == 0) {
+        lane_drain(worker, runtime);
+        if (fair->until_check > FAIR_INTERVAL) {
+            fair->until_check -= FAIR_INTERVAL;
+        } else {
+            *reason = lane_check(worker, runtime);
+            if (*reason != 0) return NULL;
+            fair->until_check = worker->check_interval;
+        }
+        int64_t injected = lane_ring_length(&worker->injected);
+        fair->injected = 1 + (injected < FAIR_INTERVAL ? (uint32_t)injected : FAIR_INTERVAL);
     }
-    fair->until = FAIR_INTERVAL;
-    lane_drain(worker, runtime);
-    if (fair->until_check > FAIR_INTERVAL) {
-        fair->until_check -= FAIR_INTERVAL;
-    } else {
-        *reason = lane_check(worker, runtime);
-        if (*reason != 0) return NULL;
-        fair->until_check = worker->check_interval;
-    }
-    if (lane_ring_length(&worker->injected) != 0) {
-        fair->injected = FAIR_INTERVAL;
-        fair->until = 1;
-    }
-    int64_t length = lane_ring_length(&worker->deque);
-    bool shrinks = length < fair->length;
-    fair->length = length;
-    fair->yielded = !fair->yielded;
     lane_runnable *runnable = NULL;
     lane_enter(worker);
-    if (fair->yielded)
-        runnable = lane_ring_take_oldest(&worker->yielded);
-    else if (!shrinks)
-        runnable = lane_ring_take_oldest(&worker->deque);
-    if (runnable == NULL) runnable = lane_take(worker);
+    if (fair->injected > 1) runnable = lane_ring_take_oldest(&worker->injected);
+    if (runnable != NULL) {
+        fair->injected--;
+        fair->until = 1;
+    } else {
+        int64_t length = lane_ring_length(&worker->deque);
+        fair->yielded = !fair->yielded;
+        if (fair->yielded)
+            runnable = lane_ring_take_oldest(&worker->yielded);
+        else if (length >= fair->length)
+            runnable = lane_ring_take_oldest(&worker->deque);
+        if (runnable == NULL) runnable = lane_take(worker);
+        fair->length = length;
+        fair->injected = 0;
+        fair->until = FAIR_INTERVAL;
+    }
     lane_leave(worker);
     return runnable;
 }

@@ -73,7 +73,7 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 	fair := fairness{until: fairInterval, untilCheck: int(w.CheckInterval)}
 	for {
 		fair.until--
-		if fair.until == 0 {
+		if fair.until == 0 && fair.injected == 0 {
 			l.drain(w, r)
 			if fair.untilCheck -= fairInterval; fair.untilCheck <= 0 {
 				if reason := l.check(w, r); reason != 0 {
@@ -81,6 +81,7 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 				}
 				fair.untilCheck = int(w.CheckInterval)
 			}
+			fair.injected = 1 + min(fairInterval, int(w.Injected.Tail.Load()-w.Injected.Head.Load()))
 		}
 		w.Enter(l)
 		runnable := fair.take(w)
@@ -100,7 +101,7 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 	}
 }
 
-// fairness is whose turn it is; lane_fairness in capi/lane.c.
+// fairness is whose turn it is; lane_fairness and lane_turn in capi/lane.c.
 type fairness struct {
 	until, untilCheck, injected int
 	yielded                     bool
@@ -109,27 +110,25 @@ type fairness struct {
 
 // take takes the next runnable. Inside the queue section.
 func (f *fairness) take(w *core.WorkerMemory) (runnable uint64) {
-	switch {
-	case f.until == 0:
-		f.until = fairInterval
-		if f.injected == 0 && w.Injected.Tail.Load() != w.Injected.Head.Load() {
-			f.injected = fairInterval
-		}
-		length := w.Deque.Tail.Load() - w.Deque.Head.Load()
-		shrinks := length < f.length
-		f.length = length
-		f.yielded = !f.yielded
-		if f.yielded {
-			runnable = w.TakeOldest(&w.Yielded)
-		} else if !shrinks {
-			runnable = w.TakeOldest(&w.Deque)
-		}
-	case f.injected > 0:
-		f.injected--
-		if runnable = w.TakeOldest(&w.Injected); runnable == 0 {
-			f.injected = 0
-		}
+	if f.until > 0 {
+		return w.Take()
 	}
+	if f.injected > 1 {
+		runnable = w.TakeOldest(&w.Injected)
+	}
+	if runnable != 0 {
+		f.injected--
+		f.until = 1
+		return runnable
+	}
+	length := w.Deque.Tail.Load() - w.Deque.Head.Load()
+	f.yielded = !f.yielded
+	if f.yielded {
+		runnable = w.TakeOldest(&w.Yielded)
+	} else if length >= f.length {
+		runnable = w.TakeOldest(&w.Deque)
+	}
+	f.length, f.injected, f.until = length, 0, fairInterval
 	if runnable == 0 {
 		runnable = w.Take()
 	}

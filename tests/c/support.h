@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * support.h: what the tests of the C interface share: cmocka, a runtime for the length of a test, and waiting.
+ */
+#ifndef WEFT_TESTS_C_SUPPORT_H
+#define WEFT_TESTS_C_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <weft.h>
+
+static inline weft_runtime start_runtime(uint32_t workers)
+{
+    weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
+    config.workers = workers;
+    weft_runtime runtime = {0};
+    assert_int_equal(weft_runtime_create(&config, &runtime), WEFT_OK);
+    return runtime;
+}
+
+static inline weft_stats stats_of(weft_runtime runtime)
+{
+    weft_stats stats = {.size = sizeof stats};
+    assert_int_equal(weft_runtime_stats(runtime, &stats), WEFT_OK);
+    return stats;
+}
+
+static inline void sleep_ms(long ms)
+{
+    struct timespec span = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&span, NULL);
+}
+
+/* Waits until counter has reached value. The bound is only there to end a test that has failed. */
+static inline void wait_for(atomic_long *counter, long value)
+{
+    for (int i = 0; atomic_load(counter) < value; i++) {
+        if (i > 200000) fail_msg("waited in vain for %ld, have %ld", value, atomic_load(counter));
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    }
+}
+
+#endif
