@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * watch.c: the monitor's eyes. One thread per runtime looks at the workers every 20 us to 1 ms while any of them runs, and sleeps for good
+ * watch.c: the monitor's eyes. One thread per runtime looks at the workers every 20 us to 5 ms while any of them runs, and sleeps for good
  * while all are parked. What it finds it hands to an idle worker; when there is none it goes to Go (core/monitor.go), which fires timers and
  * polls in the workers' stead. It is what makes it safe that lane_push wakes nobody for a lone op.
  */
@@ -8,7 +8,8 @@
 
 enum {
     PERIOD_MIN_NS = 20000,
-    PERIOD_MAX_NS = 1000000, /* an op behind a stalled one starts elsewhere within about this */
+    PERIOD_MAX_NS = 1000000, /* an op behind a stalled one starts elsewhere within about this, */
+    PERIOD_BUSY_NS = 5000000, /* but while nobody is idle nobody could take it: only timers and descriptors might need us */
     QUIET_NS = 50000000,     /* all parked for so long: sleep. Long enough that steady traffic never pays for waking us */
     OVERDUE_NS = 200000,     /* timers this late, and nobody asleep who would see to them */
     UNPOLLED_NS = 1000000,
@@ -87,8 +88,14 @@ uint32_t lane_watch(lane_runtime *runtime) {
         if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) continue;
         bool found = lane_look_at_workers(runtime, last);
         uint32_t unminded = lane_unminded(runtime);
-        if (unminded != 0 && !lane_any_idle(runtime)) return unminded;
-        if (found || unminded != 0) lane_wake_one(runtime);
-        period = found ? PERIOD_MIN_NS : period * 2 < PERIOD_MAX_NS ? period * 2 : PERIOD_MAX_NS;
+        bool idle = lane_any_idle(runtime);
+        if (unminded != 0 && !idle) return unminded;
+        if (idle && (found || unminded != 0)) {
+            lane_wake_one(runtime);
+            period = PERIOD_MIN_NS;
+        } else {
+            int64_t longest = idle ? PERIOD_MAX_NS : PERIOD_BUSY_NS;
+            period = period * 2 < longest ? period * 2 : longest;
+        }
     }
 }
