@@ -6,6 +6,8 @@
 #ifndef WEFT_HPP
 #define WEFT_HPP
 
+#include "weft.h"
+
 #include "weft/async_scope.hpp"
 #include "weft/buffer.hpp"
 #include "weft/cancellation.hpp"

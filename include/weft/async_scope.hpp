@@ -34,8 +34,7 @@ public:
 
     async_scope(const async_scope &) = delete;
     async_scope &operator=(const async_scope &) = delete;
-    ~async_scope()
-    {
+    ~async_scope() {
         if (references_.load(std::memory_order_acquire) != 1) {
             detail::die("an async_scope was destroyed while tasks of it were outstanding; co_await join() first");
         }
@@ -45,15 +44,13 @@ public:
     /// coroutine is done). Its result is dropped; it obeys the scope's token. From any thread, also while join() waits
     /// if the caller is a task of the scope. Throws runtime_stopped.
     template <detail::spawnable W>
-    void spawn(W &&work)
-    {
+    void spawn(W &&work) {
         spawn(where_, std::forward<W>(work));
     }
 
     /// spawn on a given scheduler.
     template <detail::spawnable W>
-    void spawn(scheduler where, W &&work)
-    {
+    void spawn(scheduler where, W &&work) {
         task<void> task = drop_result(detail::to_task(std::forward<W>(work)));
         // relaxed: the caller holds a reference (the scope is open, or a task of it runs), so nobody sees zero meanwhile.
         references_.fetch_add(1, std::memory_order_relaxed);
@@ -85,8 +82,7 @@ public:
         [[nodiscard]] bool await_ready() const noexcept { return false; }
 
         template <class Promise>
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-        {
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
             const detail::environment here = detail::environment_of(coroutine);
             if (scope_.open_.exchange(0, std::memory_order_relaxed) == 0) {
                 twice_ = true;
@@ -98,8 +94,7 @@ public:
             return !scope_.release();
         }
 
-        void await_resume()
-        {
+        void await_resume() {
             watch_.end();
             if (twice_) {
                 throw std::logic_error("weft: async_scope::join while another join waits");
@@ -128,8 +123,7 @@ private:
     struct end_of_task : detail::completion {
         explicit end_of_task(async_scope &owner) noexcept : completion{at_end}, scope(owner) {}
 
-        static std::coroutine_handle<> at_end(completion *self, detail::promise_base &child) noexcept
-        {
+        static std::coroutine_handle<> at_end(completion *self, detail::promise_base &child) noexcept {
             async_scope &scope = static_cast<end_of_task *>(self)->scope;
             auto &promise = static_cast<detail::task_promise<void> &>(child);
             std::exception_ptr exception;
@@ -152,13 +146,11 @@ private:
 
     static task<void> drop_result(task<void> work) noexcept { return work; }
     template <class T>
-    static task<void> drop_result(task<T> work)
-    {
+    static task<void> drop_result(task<T> work) {
         static_cast<void>(co_await std::move(work));
     }
 
-    void fail(std::exception_ptr exception) noexcept
-    {
+    void fail(std::exception_ptr exception) noexcept {
         // relaxed: only one gets it; the release in release() hands failure_ to the joiner.
         if (!failed_.exchange(true, std::memory_order_relaxed)) {
             failure_ = std::move(exception);
@@ -167,8 +159,7 @@ private:
     }
 
     /// Drops a reference; true for the last one, and then the joiner is the caller's to wake.
-    [[nodiscard]] bool release() noexcept
-    {
+    [[nodiscard]] bool release() noexcept {
         // acq_rel: release hands on what the task wrote, and joiner_; acquire takes it from all others.
         return references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
     }
@@ -176,8 +167,8 @@ private:
     /// The joiner may destroy the scope as soon as it runs: nothing of it is touched afterwards.
     void wake_joiner() noexcept { detail::resume_via(joiner_home_, joiner_, joiner_op_); }
 
-    scheduler where_;                      // immutable
-    end_of_task at_end_;                   // immutable
+    scheduler where_;    // immutable
+    end_of_task at_end_; // immutable
     detail::linked_source source_;
     std::atomic<std::size_t> references_{1}; // one per task, and one of the scope while no join waits
     std::atomic<std::size_t> open_{1};       // 0 while a join waits

@@ -33,8 +33,7 @@ class cancellation_token;
 namespace detail {
 
 /// Requests a source. What the callbacks release runs after them and not inside: inline_lane.hpp.
-inline bool request_cancel(weft_cancel_source &source) noexcept
-{
+inline bool request_cancel(weft_cancel_source &source) noexcept {
     const inline_session session;
     return weft_cancel_request(&source) == WEFT_OK;
 }
@@ -42,9 +41,9 @@ inline bool request_cancel(weft_cancel_source &source) noexcept
 /// A std::stop_source that follows a token.
 class stop_bridge {
 public:
-    explicit stop_bridge(weft_cancel_token token)
-    {
-        weft_cancel_register(token, &registration_, [](void *self) { static_cast<stop_bridge *>(self)->source_.request_stop(); }, this);
+    explicit stop_bridge(weft_cancel_token token) {
+        weft_cancel_register(
+            token, &registration_, [](void *self) { static_cast<stop_bridge *>(self)->source_.request_stop(); }, this);
     }
     stop_bridge(const stop_bridge &) = delete;
     stop_bridge &operator=(const stop_bridge &) = delete;
@@ -65,16 +64,14 @@ public:
 
     void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
 
-    void release() noexcept
-    {
+    void release() noexcept {
         // acq_rel: whoever drops the last reference sees all that the others did with the state.
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
             delete this;
         }
     }
 
-    bool request() noexcept
-    {
+    bool request() noexcept {
         retain(); // a callback may drop the last reference
         const bool first = request_cancel(source_);
         release();
@@ -84,8 +81,7 @@ public:
     [[nodiscard]] weft_cancel_source &source() noexcept { return source_; }
 
     /// Lets this state follow another token; parent_owner is kept alive meanwhile.
-    void follow(weft_cancel_token parent, cancellation_state *parent_owner) noexcept
-    {
+    void follow(weft_cancel_token parent, cancellation_state *parent_owner) noexcept {
         parent_owner_ = parent_owner;
         if (parent_owner_ != nullptr) {
             parent_owner_->retain();
@@ -95,14 +91,12 @@ public:
 
     void follow(const std::stop_token &parent) { stop_callback_.emplace(parent, stop_follower{this}); }
 
-    [[nodiscard]] std::stop_token stop_token()
-    {
+    [[nodiscard]] std::stop_token stop_token() {
         stop_bridge *bridge = stop_bridge_.load(std::memory_order_acquire);
         if (bridge == nullptr) {
             auto made = std::make_unique<stop_bridge>(&source_);
             // release publishes the bridge to the acquire above; on failure acquire takes the one that won.
-            if (stop_bridge_.compare_exchange_strong(bridge, made.get(), std::memory_order_acq_rel,
-                                                     std::memory_order_acquire)) {
+            if (stop_bridge_.compare_exchange_strong(bridge, made.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
                 bridge = made.release();
             }
         }
@@ -115,8 +109,7 @@ private:
         void operator()() const noexcept { state->followed(); }
     };
 
-    ~cancellation_state()
-    {
+    ~cancellation_state() {
         weft_cancel_deregister(&parent_); // waits for followed on another thread
         stop_callback_.reset();           // so does this
         delete stop_bridge_.load(std::memory_order_acquire);
@@ -127,8 +120,7 @@ private:
 
     /// What this state follows was requested. If the last reference is gone the destructor waits for this call; else
     /// a reference keeps the state while the callbacks run.
-    void followed() noexcept
-    {
+    void followed() noexcept {
         std::uint32_t references = references_.load(std::memory_order_relaxed);
         while (references != 0) {
             if (references_.compare_exchange_weak(references, references + 1, std::memory_order_relaxed)) {
@@ -160,8 +152,7 @@ public:
     explicit cancellation_token(weft_cancel_token borrowed) noexcept : token_(borrowed) {}
 
     /// A token that is requested when the std::stop_token is. Allocates.
-    explicit cancellation_token(const std::stop_token &stop)
-    {
+    explicit cancellation_token(const std::stop_token &stop) {
         if (stop.stop_possible()) {
             owner_ = new detail::cancellation_state;
             token_ = &owner_->source();
@@ -174,24 +165,19 @@ public:
         }
     }
 
-    cancellation_token(const cancellation_token &other) noexcept : token_(other.token_), owner_(other.owner_)
-    {
+    cancellation_token(const cancellation_token &other) noexcept : token_(other.token_), owner_(other.owner_) {
         if (owner_ != nullptr) {
             owner_->retain();
         }
     }
     cancellation_token(cancellation_token &&other) noexcept
-        : token_(std::exchange(other.token_, nullptr)), owner_(std::exchange(other.owner_, nullptr))
-    {
-    }
-    cancellation_token &operator=(cancellation_token other) noexcept
-    {
+        : token_(std::exchange(other.token_, nullptr)), owner_(std::exchange(other.owner_, nullptr)) {}
+    cancellation_token &operator=(cancellation_token other) noexcept {
         std::swap(token_, other.token_);
         std::swap(owner_, other.owner_);
         return *this;
     }
-    ~cancellation_token()
-    {
+    ~cancellation_token() {
         if (owner_ != nullptr) {
             owner_->release();
         }
@@ -204,8 +190,7 @@ public:
     [[nodiscard]] bool can_be_requested() const noexcept { return token_ != nullptr; }
 
     /// Throws operation_cancelled if cancellation was requested.
-    void throw_if_requested() const
-    {
+    void throw_if_requested() const {
         if (requested()) {
             throw operation_cancelled("task");
         }
@@ -214,15 +199,13 @@ public:
     /// The token of the C interface; good for as long as this one.
     [[nodiscard]] weft_cancel_token native() const noexcept { return token_; }
 
-    [[nodiscard]] friend bool operator==(const cancellation_token &a, const cancellation_token &b) noexcept
-    {
+    [[nodiscard]] friend bool operator==(const cancellation_token &a, const cancellation_token &b) noexcept {
         return a.token_ == b.token_;
     }
 
 private:
     friend class cancellation_source;
-    cancellation_token(weft_cancel_token token, detail::cancellation_state *owner) noexcept : token_(token), owner_(owner)
-    {
+    cancellation_token(weft_cancel_token token, detail::cancellation_state *owner) noexcept : token_(token), owner_(owner) {
         owner_->retain();
     }
 
@@ -236,16 +219,14 @@ public:
     cancellation_source() : state_(new detail::cancellation_state) {}
 
     /// A source that is also requested when the parent is.
-    explicit cancellation_source(const cancellation_token &parent) : cancellation_source()
-    {
+    explicit cancellation_source(const cancellation_token &parent) : cancellation_source() {
         if (parent.can_be_requested()) {
             state_->follow(parent.token_, parent.owner_);
         }
     }
 
     cancellation_source(const cancellation_source &other) noexcept : state_(other.state_) { state_->retain(); }
-    cancellation_source &operator=(const cancellation_source &other) noexcept
-    {
+    cancellation_source &operator=(const cancellation_source &other) noexcept {
         other.state_->retain();
         std::exchange(state_, other.state_)->release();
         return *this;
@@ -263,8 +244,7 @@ public:
     /// A std::stop_token that is stopped when this source is requested, as long as this source or a token of it lives.
     [[nodiscard]] std::stop_token stop_token() const { return state_->stop_token(); }
 
-    [[nodiscard]] friend bool operator==(const cancellation_source &a, const cancellation_source &b) noexcept
-    {
+    [[nodiscard]] friend bool operator==(const cancellation_source &a, const cancellation_source &b) noexcept {
         return a.state_ == b.state_;
     }
 
@@ -292,8 +272,7 @@ public:
     template <class F>
         requires std::constructible_from<Callback, F>
     cancellation_registration(cancellation_token token, F &&callback)
-        : token_(std::move(token)), callback_(std::forward<F>(callback))
-    {
+        : token_(std::move(token)), callback_(std::forward<F>(callback)) {
         weft_cancel_register(token_.native(), &registration_, run, this);
     }
     cancellation_registration(const cancellation_registration &) = delete;
@@ -301,8 +280,7 @@ public:
     ~cancellation_registration() { weft_cancel_deregister(&registration_); }
 
 private:
-    static void run(void *self) noexcept
-    {
+    static void run(void *self) noexcept {
         try {
             std::forward<Callback>(static_cast<cancellation_registration *>(self)->callback_)();
         } catch (...) {

@@ -30,15 +30,13 @@ public:
     channel(const channel &) = delete;
     channel &operator=(const channel &) = delete;
     /// Ends the program if a task waits.
-    ~channel()
-    {
+    ~channel() {
         receivers_.destroy("a channel was destroyed while a task waited to receive");
         senders_.destroy("a channel was destroyed while a task waited to send");
     }
 
     /// Lets receivers take what is in it and then get std::nullopt; senders, also those who wait, get false.
-    void close() noexcept
-    {
+    void close() noexcept {
         lock_.lock();
         closed_ = true;
         detail::waiter *receivers = receivers_.pop_all();
@@ -55,8 +53,7 @@ public:
         [[nodiscard]] bool await_ready() const noexcept { return false; }
 
         template <class Promise>
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-        {
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
             return channel_.senders_.enter(*this, coroutine, !detail::spend_ready(), [this] {
                 const taken put = channel_.put(value_);
                 sent_ = put.now;
@@ -65,8 +62,7 @@ public:
         }
 
         /// True if the value was sent.
-        [[nodiscard]] bool await_resume()
-        {
+        [[nodiscard]] bool await_resume() {
             this->end("channel::send");
             return sent_;
         }
@@ -85,16 +81,14 @@ public:
         [[nodiscard]] bool await_ready() const noexcept { return false; }
 
         template <class Promise>
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-        {
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
             return channel_.receivers_.enter(*this, coroutine, !detail::spend_ready(), [this] {
                 const taken got = channel_.get(value_);
                 return taken{got.now || channel_.closed_, got.released};
             });
         }
 
-        [[nodiscard]] std::optional<T> await_resume()
-        {
+        [[nodiscard]] std::optional<T> await_resume() {
             this->end("channel::receive");
             return std::move(value_);
         }
@@ -126,8 +120,7 @@ public:
     [[nodiscard]] receive_operation receive() noexcept { return receive_operation(*this); }
 
     /// Puts a value in without waiting; false if there is no room or the channel is closed, and then value is as it was.
-    [[nodiscard]] bool try_send(T &value) noexcept
-    {
+    [[nodiscard]] bool try_send(T &value) noexcept {
         lock_.lock();
         const taken put = this->put(value);
         lock_.unlock();
@@ -139,8 +132,7 @@ public:
     [[nodiscard]] bool try_send(T &&value) noexcept { return try_send(value); }
 
     /// Takes a value out without waiting; std::nullopt if there is none.
-    [[nodiscard]] std::optional<T> try_receive() noexcept
-    {
+    [[nodiscard]] std::optional<T> try_receive() noexcept {
         std::optional<T> value;
         lock_.lock();
         const taken got = get(value);
@@ -157,8 +149,7 @@ private:
     using taken = detail::wait_list::taken;
 
     /// Under lock_: gives a value to a receiver or the ring, if there is one or room.
-    [[nodiscard]] taken put(T &value) noexcept
-    {
+    [[nodiscard]] taken put(T &value) noexcept {
         if (closed_) {
             return {false};
         }
@@ -175,8 +166,7 @@ private:
     }
 
     /// Under lock_: takes a value from the ring, which the first waiting sender refills, or from that sender.
-    [[nodiscard]] taken get(std::optional<T> &value) noexcept
-    {
+    [[nodiscard]] taken get(std::optional<T> &value) noexcept {
         detail::waiter *waiting = senders_.pop();
         auto *sender = static_cast<send_awaiter *>(waiting);
         if (sender != nullptr) {

@@ -40,8 +40,7 @@ concept free_co_await = requires(T &&t) { operator co_await(static_cast<T &&>(t)
 
 /// What co_await makes of an awaitable: the result of operator co_await, or the thing itself.
 template <class T>
-decltype(auto) get_awaiter(T &&t)
-{
+decltype(auto) get_awaiter(T &&t) {
     if constexpr (member_co_await<T>) {
         return static_cast<T &&>(t).operator co_await();
     } else if constexpr (free_co_await<T>) {

@@ -52,27 +52,44 @@ public:
     [[nodiscard]] std::string message(int code) const override { return weft_error_text(code); }
 
     /// Where the standard has a word for a code, both compare equal: `e.code() == std::errc::connection_refused`.
-    [[nodiscard]] std::error_condition default_error_condition(int code) const noexcept override
-    {
+    [[nodiscard]] std::error_condition default_error_condition(int code) const noexcept override {
         switch (code) {
-        case WEFT_EINVAL: return std::errc::invalid_argument;
-        case WEFT_EBADHANDLE: return std::errc::bad_file_descriptor;
-        case WEFT_EBUSY: return std::errc::device_or_resource_busy;
-        case WEFT_ENOTSUP: return std::errc::not_supported;
-        case WEFT_EEXIST: return std::errc::file_exists;
-        case WEFT_ENOMEM: return std::errc::not_enough_memory;
-        case WEFT_ELIMIT: return std::errc::resource_unavailable_try_again;
-        case WEFT_ECANCELED: return std::errc::operation_canceled;
-        case WEFT_ETIMEDOUT: return std::errc::timed_out;
-        case WEFT_ECONNREFUSED: return std::errc::connection_refused;
-        case WEFT_ECONNRESET: return std::errc::connection_reset;
-        case WEFT_EPIPE: return std::errc::broken_pipe;
-        case WEFT_ENOTCONN: return std::errc::not_connected;
-        case WEFT_EADDRINUSE: return std::errc::address_in_use;
-        case WEFT_EADDRNOTAVAIL: return std::errc::address_not_available;
-        case WEFT_EUNREACH: return std::errc::network_unreachable;
-        case WEFT_EACCES: return std::errc::permission_denied;
-        default: return {code, *this};
+        case WEFT_EINVAL:
+            return std::errc::invalid_argument;
+        case WEFT_EBADHANDLE:
+            return std::errc::bad_file_descriptor;
+        case WEFT_EBUSY:
+            return std::errc::device_or_resource_busy;
+        case WEFT_ENOTSUP:
+            return std::errc::not_supported;
+        case WEFT_EEXIST:
+            return std::errc::file_exists;
+        case WEFT_ENOMEM:
+            return std::errc::not_enough_memory;
+        case WEFT_ELIMIT:
+            return std::errc::resource_unavailable_try_again;
+        case WEFT_ECANCELED:
+            return std::errc::operation_canceled;
+        case WEFT_ETIMEDOUT:
+            return std::errc::timed_out;
+        case WEFT_ECONNREFUSED:
+            return std::errc::connection_refused;
+        case WEFT_ECONNRESET:
+            return std::errc::connection_reset;
+        case WEFT_EPIPE:
+            return std::errc::broken_pipe;
+        case WEFT_ENOTCONN:
+            return std::errc::not_connected;
+        case WEFT_EADDRINUSE:
+            return std::errc::address_in_use;
+        case WEFT_EADDRNOTAVAIL:
+            return std::errc::address_not_available;
+        case WEFT_EUNREACH:
+            return std::errc::network_unreachable;
+        case WEFT_EACCES:
+            return std::errc::permission_denied;
+        default:
+            return {code, *this};
         }
     }
 };
@@ -80,8 +97,7 @@ public:
 } // namespace detail
 
 /// The category of every error_code that weft makes.
-[[nodiscard]] inline const std::error_category &category() noexcept
-{
+[[nodiscard]] inline const std::error_category &category() noexcept {
     static const detail::error_category instance;
     return instance;
 }
@@ -93,9 +109,7 @@ class error : public std::system_error {
 public:
     /// code: one of weft/c/error.h. doing: what failed, for what(). os_error: the system's own number, or 0.
     error(int code, const char *doing, int os_error = 0)
-        : std::system_error(std::error_code(code, category()), doing), os_error_(os_error)
-    {
-    }
+        : std::system_error(std::error_code(code, category()), doing), os_error_(os_error) {}
 
     /// The operating system's error number behind the code (errno, or a Windows error); 0 when there was none.
     [[nodiscard]] int os_error() const noexcept { return os_error_; }
@@ -123,13 +137,16 @@ public:
 };
 
 /// Throws the exception for a negative code.
-[[noreturn]] inline void throw_error(int code, const char *doing, int os_error = 0)
-{
+[[noreturn]] inline void throw_error(int code, const char *doing, int os_error = 0) {
     switch (code) {
-    case WEFT_ECANCELED: throw operation_cancelled(doing);
-    case WEFT_ESTOPPED: throw runtime_stopped(doing);
-    case WEFT_ETIMEDOUT: throw timed_out(doing);
-    default: throw error(code, doing, os_error);
+    case WEFT_ECANCELED:
+        throw operation_cancelled(doing);
+    case WEFT_ESTOPPED:
+        throw runtime_stopped(doing);
+    case WEFT_ETIMEDOUT:
+        throw timed_out(doing);
+    default:
+        throw error(code, doing, os_error);
     }
 }
 

@@ -26,8 +26,7 @@ public:
     ~event() { line_.destroy("an event was destroyed while a task waited for it"); }
 
     /// Lets all waiters go, and all who come until reset().
-    void set() noexcept
-    {
+    void set() noexcept {
         lock_.lock();
         set_.store(true, std::memory_order_release);
         detail::waiter *waiters = line_.pop_all();
@@ -36,8 +35,7 @@ public:
     }
 
     /// Lets those who come from now on wait.
-    void reset() noexcept
-    {
+    void reset() noexcept {
         lock_.lock();
         set_.store(false, std::memory_order_relaxed);
         lock_.unlock();
@@ -49,8 +47,7 @@ public:
     public:
         explicit wait_awaiter(event &owner) noexcept : event_(owner) {}
 
-        [[nodiscard]] bool await_ready() noexcept
-        {
+        [[nodiscard]] bool await_ready() noexcept {
             if (!event_.is_set()) {
                 return false;
             }
@@ -59,10 +56,8 @@ public:
         }
 
         template <class Promise>
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-        {
-            return event_.line_.enter(*this, coroutine, spent_,
-                                      [this] { return detail::wait_list::taken{event_.is_set()}; });
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+            return event_.line_.enter(*this, coroutine, spent_, [this] { return detail::wait_list::taken{event_.is_set()}; });
         }
 
         void await_resume() { end("event::wait"); }
@@ -95,8 +90,7 @@ public:
     ~auto_reset_event() { line_.destroy("an auto_reset_event was destroyed while a task waited for it"); }
 
     /// Lets the first waiter go; if nobody waits, the next who comes. A cancelled waiter never swallows a set.
-    void set() noexcept
-    {
+    void set() noexcept {
         lock_.lock();
         detail::waiter *next = line_.pop();
         if (next == nullptr) {
@@ -109,8 +103,7 @@ public:
     }
 
     /// Takes back a set() that nobody has used.
-    void reset() noexcept
-    {
+    void reset() noexcept {
         lock_.lock();
         set_.store(false, std::memory_order_relaxed);
         lock_.unlock();
@@ -122,8 +115,7 @@ public:
     public:
         explicit wait_awaiter(auto_reset_event &owner) noexcept : event_(owner) {}
 
-        [[nodiscard]] bool await_ready() noexcept
-        {
+        [[nodiscard]] bool await_ready() noexcept {
             if (!event_.is_set()) {
                 return false;
             }
@@ -132,10 +124,8 @@ public:
         }
 
         template <class Promise>
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-        {
-            return event_.line_.enter(*this, coroutine, spent_,
-                                      [this] { return detail::wait_list::taken{event_.unset()}; });
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+            return event_.line_.enter(*this, coroutine, spent_, [this] { return detail::wait_list::taken{event_.unset()}; });
         }
 
         void await_resume() { end("auto_reset_event::wait"); }
@@ -151,8 +141,7 @@ public:
     [[nodiscard]] wait_operation wait() noexcept { return wait_operation(*this); }
 
     /// Unsets the event; false if it was not set.
-    [[nodiscard]] bool try_wait() noexcept
-    {
+    [[nodiscard]] bool try_wait() noexcept {
         lock_.lock();
         const bool was_set = unset();
         lock_.unlock();
@@ -160,8 +149,7 @@ public:
     }
 
 private:
-    bool unset() noexcept
-    {
+    bool unset() noexcept {
         const bool was_set = is_set();
         set_.store(false, std::memory_order_relaxed);
         return was_set;

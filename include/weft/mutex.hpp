@@ -31,8 +31,7 @@ public:
     public:
         guard() noexcept = default;
         guard(guard &&other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
-        guard &operator=(guard &&other) noexcept
-        {
+        guard &operator=(guard &&other) noexcept {
             guard(std::move(other)).swap(*this);
             return *this;
         }
@@ -41,8 +40,7 @@ public:
         void swap(guard &other) noexcept { std::swap(mutex_, other.mutex_); }
 
         /// Unlocks now.
-        void unlock() noexcept
-        {
+        void unlock() noexcept {
             if (mutex *owner = std::exchange(mutex_, nullptr); owner != nullptr) {
                 owner->unlock();
             }
@@ -60,17 +58,14 @@ public:
     public:
         explicit lock_awaiter(mutex &owner) noexcept : mutex_(owner) {}
 
-        [[nodiscard]] bool await_ready() noexcept
-        {
+        [[nodiscard]] bool await_ready() noexcept {
             spent_ = !detail::spend_ready();
             return !spent_ && mutex_.try_lock();
         }
 
         template <class Promise>
-        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-        {
-            return mutex_.line_.enter(*this, coroutine, spent_,
-                                      [this] { return detail::wait_list::taken{mutex_.take()}; });
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+            return mutex_.line_.enter(*this, coroutine, spent_, [this] { return detail::wait_list::taken{mutex_.take()}; });
         }
 
         void await_resume() { end("mutex::lock"); }
@@ -86,8 +81,7 @@ public:
     class scoped_lock_awaiter : public lock_awaiter {
     public:
         using lock_awaiter::lock_awaiter;
-        [[nodiscard]] guard await_resume()
-        {
+        [[nodiscard]] guard await_resume() {
             lock_awaiter::await_resume();
             return guard(owner());
         }
@@ -104,8 +98,7 @@ public:
     [[nodiscard]] scoped_lock_operation scoped_lock() noexcept { return scoped_lock_operation(*this); }
 
     /// Locks if it is free.
-    [[nodiscard]] bool try_lock() noexcept
-    {
+    [[nodiscard]] bool try_lock() noexcept {
         lock_.lock();
         const bool free = take();
         lock_.unlock();
@@ -113,8 +106,7 @@ public:
     }
 
     /// Hands the mutex to the first who waits, or frees it. From any thread.
-    void unlock() noexcept
-    {
+    void unlock() noexcept {
         lock_.lock();
         detail::waiter *next = line_.pop();
         if (next == nullptr) {

@@ -27,8 +27,7 @@ public:
     explicit move_awaiter(weft_runtime target) noexcept : schedule_awaiter(target, false), target_(target) {}
 
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
         if (target_.id != 0 && weft_runtime_current().id == target_.id) {
             set_home(coroutine, target_);
             return false;
@@ -45,8 +44,7 @@ class [[nodiscard]] take_parent_along : public native_awaiter {
 public:
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class T>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<task_promise<T>> coroutine) const noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<task_promise<T>> coroutine) const noexcept {
         coroutine.promise().return_to(coroutine.promise().weft_environment().home);
         return false;
     }
@@ -64,8 +62,7 @@ public:
 };
 
 template <class T>
-task<T> move_afterwards(weft_runtime target, task<T> work)
-{
+task<T> move_afterwards(weft_runtime target, task<T> work) {
     if (!work) {
         throw std::logic_error("weft: an empty task was awaited");
     }
@@ -80,21 +77,17 @@ template <class T>
 class [[nodiscard]] follow_awaiter : public task_awaiter<T> {
 public:
     follow_awaiter(std::coroutine_handle<task_promise<T>> child, weft_runtime target) noexcept
-        : task_awaiter<T>(child), child_(child), target_(target)
-    {
-    }
+        : task_awaiter<T>(child), child_(child), target_(target) {}
 
     template <class Promise>
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         if constexpr (environment_promise<Promise>) {
             parent_ = &parent.promise().weft_environment();
         }
         return task_awaiter<T>::await_suspend(parent);
     }
 
-    T await_resume() const
-    {
+    T await_resume() const {
         if (parent_ != nullptr && child_.promise().weft_environment().home.id == target_.id) {
             parent_->home = target_;
         }
@@ -124,8 +117,7 @@ private:
 /// Awaits work where it is, and moves the awaiting task to a scheduler afterwards, whether work returns or throws. If that
 /// fails, the task goes on where it was, with runtime_stopped or operation_cancelled. Single use.
 template <awaitable A>
-[[nodiscard]] auto resume_on(scheduler where, A &&work)
-{
+[[nodiscard]] auto resume_on(scheduler where, A &&work) {
     return detail::resume_on_operation<detail::task_result<A>>(where.native(), detail::as_task(std::forward<A>(work)));
 }
 
@@ -134,14 +126,10 @@ class [[nodiscard]] resume_on_adaptor {
 public:
     explicit resume_on_adaptor(scheduler where) noexcept : where_(where) {}
 
-    [[nodiscard]] detail::move_awaiter operator co_await() const noexcept
-    {
-        return detail::move_awaiter(where_.native());
-    }
+    [[nodiscard]] detail::move_awaiter operator co_await() const noexcept { return detail::move_awaiter(where_.native()); }
 
     template <awaitable A>
-    [[nodiscard]] friend auto operator|(A &&work, resume_on_adaptor adaptor)
-    {
+    [[nodiscard]] friend auto operator|(A &&work, resume_on_adaptor adaptor) {
         return resume_on(adaptor.where_, std::forward<A>(work));
     }
 

@@ -19,16 +19,14 @@ namespace weft {
 /// function that makes one. What work has spawned and not joined is cancelled by the stop. Blocks; on a worker
 /// it throws std::logic_error.
 template <detail::spawnable W>
-decltype(auto) run(const runtime_options &options, W &&work)
-{
+decltype(auto) run(const runtime_options &options, W &&work) {
     runtime runtime(options);
     return sync_wait(runtime.scheduler(), detail::to_task(std::forward<W>(work)));
 }
 
 /// run with the default options.
 template <detail::spawnable W>
-decltype(auto) run(W &&work)
-{
+decltype(auto) run(W &&work) {
     return run(runtime_options{}, std::forward<W>(work));
 }
 

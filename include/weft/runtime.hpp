@@ -17,9 +17,9 @@ namespace weft {
 
 /// Settings of a runtime. Zero and empty mean the default.
 struct runtime_options {
-    std::uint32_t workers = 0;    // threads, 1 to 256; 0: as many as the CPUs that this process may use
-    std::size_t stack_bytes = 0;  // stack of each worker, at least 65536; 0: 1 MiB
-    std::string name;             // up to 10 bytes; threads are called NAME-0, NAME-1, ...
+    std::uint32_t workers = 0;   // threads, 1 to 256; 0: as many as the CPUs that this process may use
+    std::size_t stack_bytes = 0; // stack of each worker, at least 65536; 0: 1 MiB
+    std::string name;            // up to 10 bytes; threads are called NAME-0, NAME-1, ...
 };
 
 /// Counters of a runtime or of one worker: weft/c/runtime.h explains each.
@@ -29,8 +29,7 @@ using runtime_stats = weft_stats;
 class runtime {
 public:
     /// Starts the workers. Throws error.
-    explicit runtime(const runtime_options &options = {})
-    {
+    explicit runtime(const runtime_options &options = {}) {
         weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
         config.workers = options.workers;
         config.stack_bytes = options.stack_bytes;
@@ -41,8 +40,7 @@ public:
     }
 
     runtime(runtime &&other) noexcept : runtime_(std::exchange(other.runtime_, weft_runtime{0})) {}
-    runtime &operator=(runtime &&other) noexcept
-    {
+    runtime &operator=(runtime &&other) noexcept {
         if (this != &other) {
             weft_runtime_destroy(runtime_);
             runtime_ = std::exchange(other.runtime_, weft_runtime{0});
@@ -61,8 +59,7 @@ public:
     void stop() noexcept { weft_runtime_stop(runtime_); }
 
     /// The counters of the whole runtime. Throws error.
-    [[nodiscard]] runtime_stats stats() const
-    {
+    [[nodiscard]] runtime_stats stats() const {
         runtime_stats stats{};
         stats.size = sizeof stats;
         if (const int code = weft_runtime_stats(runtime_, &stats); code != WEFT_OK) {
@@ -72,8 +69,7 @@ public:
     }
 
     /// The counters of one worker. Throws error.
-    [[nodiscard]] runtime_stats stats(std::uint32_t worker) const
-    {
+    [[nodiscard]] runtime_stats stats(std::uint32_t worker) const {
         runtime_stats stats{};
         stats.size = sizeof stats;
         if (const int code = weft_worker_stats(runtime_, worker, &stats); code != WEFT_OK) {

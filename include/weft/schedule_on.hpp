@@ -17,8 +17,7 @@ namespace weft {
 namespace detail {
 
 template <class S, class T>
-task<T> run_on(S where, task<T> work)
-{
+task<T> run_on(S where, task<T> work) {
     co_await where.schedule();
     co_return co_await std::move(work);
 }
@@ -28,15 +27,13 @@ task<T> run_on(S where, task<T> work)
 /// Work as a task that goes to a scheduler first and lives there; its awaiter goes on where the awaiter lives. What
 /// schedule() throws (runtime_stopped, operation_cancelled) comes out instead of starting the work.
 template <scheduler_like S, awaitable A>
-[[nodiscard]] auto schedule_on(S where, A &&work)
-{
+[[nodiscard]] auto schedule_on(S where, A &&work) {
     return detail::run_on(std::move(where), detail::as_task(std::forward<A>(work)));
 }
 
 /// `work | schedule_on(where)`
 template <scheduler_like S>
-[[nodiscard]] auto schedule_on(S where)
-{
+[[nodiscard]] auto schedule_on(S where) {
     return detail::pipe([where = std::move(where)]<class A>(A &&work) { return schedule_on(where, std::forward<A>(work)); });
 }
 

@@ -32,8 +32,7 @@ public:
     [[nodiscard]] bool await_ready() const noexcept { return false; }
 
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
         const environment here = environment_of(coroutine);
         if (here.token != nullptr && weft_cancel_requested(here.token) != 0) {
             code_ = WEFT_ECANCELED;
@@ -50,8 +49,7 @@ public:
         return false;
     }
 
-    void await_resume() const
-    {
+    void await_resume() const {
         if (code_ != WEFT_OK) [[unlikely]] {
             throw_error(code_, behind_ ? "yield" : "schedule");
         }
@@ -60,8 +58,7 @@ public:
 protected:
     /// Aims at where the coroutine lives. One that lives nowhere has nobody to yield to.
     template <class Promise>
-    [[nodiscard]] bool suspend_at_home(std::coroutine_handle<Promise> coroutine) noexcept
-    {
+    [[nodiscard]] bool suspend_at_home(std::coroutine_handle<Promise> coroutine) noexcept {
         target_ = environment_of(coroutine).home;
         return target_.id != 0 && await_suspend(coroutine);
     }
@@ -95,15 +92,13 @@ public:
 
     /// schedule() after a span of time. Cancel: ends early with operation_cancelled; stop does so too.
     template <class Rep, class Period>
-    [[nodiscard]] detail::timer_operation schedule_after(const std::chrono::duration<Rep, Period> &span) const
-    {
+    [[nodiscard]] detail::timer_operation schedule_after(const std::chrono::duration<Rep, Period> &span) const {
         return detail::timer_operation(runtime_, detail::timeout_ns(span), "schedule_after");
     }
 
     /// schedule() at a point in time of any clock, which is read once, now.
     template <class Clock, class Duration>
-    [[nodiscard]] detail::timer_operation schedule_at(const std::chrono::time_point<Clock, Duration> &point) const
-    {
+    [[nodiscard]] detail::timer_operation schedule_at(const std::chrono::time_point<Clock, Duration> &point) const {
         return detail::timer_operation(runtime_, detail::timeout_until_ns(point), "schedule_at");
     }
 

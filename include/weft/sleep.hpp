@@ -16,15 +16,13 @@ namespace weft {
 /// operation_cancelled; stopping the runtime does so too. Throws runtime_stopped; error(errc::bad_handle) if the task
 /// lives on no runtime. Single use.
 template <class Rep, class Period>
-[[nodiscard]] detail::timer_operation sleep_for(const std::chrono::duration<Rep, Period> &span)
-{
+[[nodiscard]] detail::timer_operation sleep_for(const std::chrono::duration<Rep, Period> &span) {
     return detail::timer_operation(weft_runtime{0}, detail::timeout_ns(span), "sleep_for");
 }
 
 /// sleep_for until a point of any clock. The clock is read once, now: a clock that is set later does not move the end.
 template <class Clock, class Duration>
-[[nodiscard]] detail::timer_operation sleep_until(const std::chrono::time_point<Clock, Duration> &point)
-{
+[[nodiscard]] detail::timer_operation sleep_until(const std::chrono::time_point<Clock, Duration> &point) {
     return detail::timer_operation(weft_runtime{0}, detail::timeout_until_ns(point), "sleep_until");
 }
 

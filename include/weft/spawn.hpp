@@ -30,8 +30,7 @@ using unhandled_exception_handler = void (*)(std::exception_ptr);
 
 namespace detail {
 
-inline void default_unhandled_exception(std::exception_ptr exception)
-{
+inline void default_unhandled_exception(std::exception_ptr exception) {
     die_of_exception("an exception escaped a spawned task", exception);
 }
 
@@ -39,8 +38,7 @@ inline void default_unhandled_exception(std::exception_ptr exception)
 constinit inline std::atomic<unhandled_exception_handler> the_unhandled_exception_handler{default_unhandled_exception};
 
 /// True for the exceptions with which cancellation and stop end a task.
-[[nodiscard]] inline bool ends_quietly(const std::exception_ptr &exception) noexcept
-{
+[[nodiscard]] inline bool ends_quietly(const std::exception_ptr &exception) noexcept {
     try {
         std::rethrow_exception(exception);
     } catch (const operation_cancelled &) {
@@ -52,8 +50,7 @@ constinit inline std::atomic<unhandled_exception_handler> the_unhandled_exceptio
     }
 }
 
-inline void unhandled_exception(const std::exception_ptr &exception) noexcept
-{
+inline void unhandled_exception(const std::exception_ptr &exception) noexcept {
     if (ends_quietly(exception)) {
         return;
     }
@@ -67,8 +64,7 @@ inline void unhandled_exception(const std::exception_ptr &exception) noexcept
 /// The end of a spawned task: it destroys itself.
 template <class T>
 struct detached_completion : completion {
-    static std::coroutine_handle<> at_end(completion *, promise_base &child) noexcept
-    {
+    static std::coroutine_handle<> at_end(completion *, promise_base &child) noexcept {
         auto &promise = static_cast<task_promise<T> &>(child);
         std::exception_ptr exception;
         if (promise.slot().failed()) {
@@ -86,8 +82,7 @@ struct detached_completion : completion {
 
 /// Queues a task as new work that ends with a completion. If that fails the task is destroyed.
 template <class T>
-void start_new(task<T> work, completion &at_end, const environment &where, const char *doing)
-{
+void start_new(task<T> work, completion &at_end, const environment &where, const char *doing) {
     if (!work) {
         throw std::logic_error("weft: an empty task was spawned");
     }
@@ -103,15 +98,13 @@ concept task_function = std::invocable<F> && awaitable<std::invoke_result_t<F>>;
 
 /// Calls a function that makes an awaitable, and keeps it alive until that is done: a lambda's captures live here.
 template <class F>
-task<task_result<std::invoke_result_t<F>>> invoke_in_task(F function)
-{
+task<task_result<std::invoke_result_t<F>>> invoke_in_task(F function) {
     co_return co_await std::move(function)();
 }
 
 /// An awaitable, or a function that makes one, as a task.
 template <class W>
-[[nodiscard]] auto to_task(W &&work)
-{
+[[nodiscard]] auto to_task(W &&work) {
     if constexpr (awaitable<std::remove_cvref_t<W>>) {
         return as_task(std::forward<W>(work));
     } else {
@@ -126,28 +119,25 @@ concept spawnable = awaitable<std::remove_cvref_t<W>> || task_function<std::remo
 
 /// Sets the handler of the process; nullptr restores the default, which prints what() and calls std::terminate.
 /// Returns the one before.
-inline unhandled_exception_handler set_unhandled_exception_handler(unhandled_exception_handler handler) noexcept
-{
-    return detail::the_unhandled_exception_handler.exchange(
-        handler == nullptr ? detail::default_unhandled_exception : handler, std::memory_order_acq_rel);
+inline unhandled_exception_handler set_unhandled_exception_handler(unhandled_exception_handler handler) noexcept {
+    return detail::the_unhandled_exception_handler.exchange(handler == nullptr ? detail::default_unhandled_exception : handler,
+                                                            std::memory_order_acq_rel);
 }
 
 /// Starts work on a scheduler and forgets it. work is an awaitable, or a function that makes one: a lambda is kept until
 /// its coroutine is done, so it may capture. The result is dropped. The task has no token; for one use with_token. Throws
 /// runtime_stopped (nothing was started).
 template <detail::spawnable W>
-void spawn(scheduler where, W &&work)
-{
+void spawn(scheduler where, W &&work) {
     auto task = detail::to_task(std::forward<W>(work));
     using T = typename decltype(task)::value_type;
-    detail::start_new(std::move(task), detail::detached_completion<T>::instance,
-                      detail::environment{where.native(), nullptr}, "spawn");
+    detail::start_new(std::move(task), detail::detached_completion<T>::instance, detail::environment{where.native(), nullptr},
+                      "spawn");
 }
 
 /// spawn on the runtime that the calling thread is a worker of. Throws error(errc::bad_handle) elsewhere.
 template <detail::spawnable W>
-void spawn(W &&work)
-{
+void spawn(W &&work) {
     spawn(current_scheduler(), std::forward<W>(work));
 }
 

@@ -23,8 +23,7 @@ namespace detail {
 struct sync_wait_completion : completion {
     explicit sync_wait_completion(run_loop &waiting) noexcept : completion{at_end}, loop(waiting) {}
 
-    static std::coroutine_handle<> at_end(completion *self, promise_base &) noexcept
-    {
+    static std::coroutine_handle<> at_end(completion *self, promise_base &) noexcept {
         static_cast<sync_wait_completion *>(self)->loop.finish(); // the waiting thread may destroy the child from here on
         return std::noop_coroutine();
     }
@@ -33,8 +32,7 @@ struct sync_wait_completion : completion {
 };
 
 template <class T>
-T sync_wait(weft_runtime home, task<T> work)
-{
+T sync_wait(weft_runtime home, task<T> work) {
     if (weft_runtime_current().id != 0) {
         throw std::logic_error("weft: sync_wait would block a worker; co_await instead");
     }
@@ -67,15 +65,13 @@ T sync_wait(weft_runtime home, task<T> work)
 /// and comes back to it after every await, as if the thread were a runtime with one worker, but without timers and I/O:
 /// for those give a scheduler. Blocks. On a worker it throws std::logic_error.
 template <awaitable A>
-detail::task_result<A> sync_wait(A &&work)
-{
+detail::task_result<A> sync_wait(A &&work) {
     return detail::sync_wait(weft_runtime{0}, detail::as_task(std::forward<A>(work)));
 }
 
 /// sync_wait for work that lives on a scheduler's runtime. Throws runtime_stopped.
 template <awaitable A>
-detail::task_result<A> sync_wait(scheduler where, A &&work)
-{
+detail::task_result<A> sync_wait(scheduler where, A &&work) {
     if (!where) {
         throw error(WEFT_EBADHANDLE, "sync_wait");
     }

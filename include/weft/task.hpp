@@ -48,8 +48,7 @@ public:
 
     template <class U = T>
         requires std::constructible_from<T, U &&>
-    void return_value(U &&value)
-    {
+    void return_value(U &&value) {
         this->slot().set_value(std::forward<U>(value));
     }
 };
@@ -77,14 +76,12 @@ public:
     [[nodiscard]] bool await_ready() const noexcept { return child_ == nullptr; }
 
     template <class Promise>
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) const noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) const noexcept {
         child_.promise().start(std::coroutine_handle<>(parent), environment_of(parent));
         return transfer(child_);
     }
 
-    T await_resume() const
-    {
+    T await_resume() const {
         if (child_ == nullptr) {
             throw std::logic_error("weft: an empty task was awaited");
         }
@@ -108,13 +105,11 @@ public:
     /// An empty task. Awaiting it throws std::logic_error.
     task() noexcept = default;
     task(task &&other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
-    task &operator=(task &&other) noexcept
-    {
+    task &operator=(task &&other) noexcept {
         task(std::move(other)).swap(*this);
         return *this;
     }
-    ~task()
-    {
+    ~task() {
         if (coroutine_ != nullptr) {
             coroutine_.destroy();
         }
@@ -146,19 +141,16 @@ private:
 namespace detail {
 
 template <class T>
-task<T> task_promise<T>::get_return_object() noexcept
-{
+task<T> task_promise<T>::get_return_object() noexcept {
     return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
 template <class T>
-task<T &> task_promise<T &>::get_return_object() noexcept
-{
+task<T &> task_promise<T &>::get_return_object() noexcept {
     return task<T &>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
-inline task<void> task_promise<void>::get_return_object() noexcept
-{
+inline task<void> task_promise<void>::get_return_object() noexcept {
     return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
@@ -169,20 +161,18 @@ inline constexpr bool is_task<task<T>> = true;
 
 /// What a task that awaits an awaitable returns: rvalue references become values.
 template <class A>
-using task_result = std::conditional_t<std::is_rvalue_reference_v<await_result<A>>,
-                                       std::remove_cvref_t<await_result<A>>, await_result<A>>;
+using task_result =
+    std::conditional_t<std::is_rvalue_reference_v<await_result<A>>, std::remove_cvref_t<await_result<A>>, await_result<A>>;
 
 template <class A>
-task<task_result<A>> wrap_in_task(A awaitable)
-{
+task<task_result<A>> wrap_in_task(A awaitable) {
     co_return co_await static_cast<A &&>(awaitable);
 }
 
 /// Any awaitable as a task; a task is passed on.
 template <class A>
     requires awaitable<std::remove_cvref_t<A>>
-[[nodiscard]] auto as_task(A &&awaitable)
-{
+[[nodiscard]] auto as_task(A &&awaitable) {
     if constexpr (is_task<std::remove_cvref_t<A>>) {
         return std::remove_cvref_t<A>(std::forward<A>(awaitable));
     } else {

@@ -23,8 +23,7 @@ class environment_awaiter : public native_awaiter {
 public:
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
         environment_ = environment_of(coroutine);
         return false;
     }
@@ -45,8 +44,7 @@ public:
 
 class [[nodiscard]] home_awaiter : public environment_awaiter {
 public:
-    [[nodiscard]] scheduler await_resume() const noexcept
-    {
+    [[nodiscard]] scheduler await_resume() const noexcept {
         return run_loop::of(environment_.home) == nullptr ? scheduler(environment_.home) : scheduler();
     }
 };
@@ -57,8 +55,7 @@ public:
     yield_awaiter() noexcept : schedule_awaiter(weft_runtime{0}, true) {}
 
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
         return suspend_at_home(coroutine);
     }
 };
@@ -78,8 +75,7 @@ namespace this_task {
 
 /// Goes behind everything that is runnable on this worker. Cancel: operation_cancelled instead, if the token was
 /// requested. Throws runtime_stopped. A task that lives on no runtime goes behind what its thread has to resume.
-[[nodiscard]] inline detail::operation<detail::yield_awaiter> yield() noexcept
-{
+[[nodiscard]] inline detail::operation<detail::yield_awaiter> yield() noexcept {
     return detail::operation<detail::yield_awaiter>();
 }
 

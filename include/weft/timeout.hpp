@@ -34,8 +34,7 @@ namespace detail {
 template <class T>
 class timeout_base : public native_awaiter {
 public:
-    timeout_base(task<T> &child, std::int64_t timeout_ns) : child_(child), timeout_ns_(timeout_ns), state_(*this)
-    {
+    timeout_base(task<T> &child, std::int64_t timeout_ns) : child_(child), timeout_ns_(timeout_ns), state_(*this) {
         if (!child) {
             throw std::logic_error("weft: an empty task was awaited");
         }
@@ -46,8 +45,7 @@ public:
     [[nodiscard]] bool await_ready() const noexcept { return false; }
 
     template <class Promise>
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         environment inherited = environment_of(parent);
         parent_ = parent;
         home_ = inherited.home;
@@ -68,8 +66,7 @@ public:
 
 protected:
     /// Ends the wait. Returns true if the child has been cancelled because the time ran out, and gave in.
-    [[nodiscard]] bool gave_up()
-    {
+    [[nodiscard]] bool gave_up() {
         source_.detach();
         if (code_ != WEFT_OK) {
             throw_error(code_, "timeout");
@@ -95,8 +92,7 @@ private:
         timeout_base &awaiter;
     };
 
-    static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept
-    {
+    static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept {
         timeout_base &awaiter = static_cast<state *>(self)->awaiter;
         // A timer that can no longer be removed will run, runs, or has run: then the second of the two goes on.
         if (weft_timer_remove(&awaiter.timer_) != WEFT_OK && !awaiter.second()) {
@@ -105,8 +101,7 @@ private:
         return child.resume_parent(awaiter.home_, awaiter.parent_);
     }
 
-    static void expire(weft_op *op) noexcept
-    {
+    static void expire(weft_op *op) noexcept {
         tsan_acquire(op);
         auto &awaiter = *static_cast<timeout_base *>(op->context);
         if (awaiter.timer_.status == WEFT_OK) {
@@ -138,8 +133,7 @@ template <class T>
 class [[nodiscard]] timeout_awaiter : public timeout_base<T> {
 public:
     using timeout_base<T>::timeout_base;
-    T await_resume()
-    {
+    T await_resume() {
         if (this->gave_up()) {
             throw timed_out();
         }
@@ -151,8 +145,7 @@ template <class T>
 class [[nodiscard]] try_timeout_awaiter : public timeout_base<T> {
 public:
     using timeout_base<T>::timeout_base;
-    std::conditional_t<std::is_void_v<T>, bool, std::optional<value_of<T>>> await_resume()
-    {
+    std::conditional_t<std::is_void_v<T>, bool, std::optional<value_of<T>>> await_resume() {
         if (this->gave_up()) {
             return {};
         }
@@ -184,31 +177,27 @@ private:
 /// cancellation delays this. Resumes on the awaiting task's home. Cancel: work sees the request. Throws error(errc::bad_handle) if the task lives
 /// on no runtime. Single use.
 template <awaitable A, class Rep, class Period>
-[[nodiscard]] auto timeout(A &&work, const std::chrono::duration<Rep, Period> &span)
-{
-    return detail::timeout_operation<detail::task_result<A>, detail::timeout_awaiter>(
-        detail::as_task(std::forward<A>(work)), detail::timeout_ns(span));
+[[nodiscard]] auto timeout(A &&work, const std::chrono::duration<Rep, Period> &span) {
+    return detail::timeout_operation<detail::task_result<A>, detail::timeout_awaiter>(detail::as_task(std::forward<A>(work)),
+                                                                                      detail::timeout_ns(span));
 }
 
 /// `work | timeout(span)`
 template <class Rep, class Period>
-[[nodiscard]] auto timeout(const std::chrono::duration<Rep, Period> &span)
-{
+[[nodiscard]] auto timeout(const std::chrono::duration<Rep, Period> &span) {
     return detail::pipe([span]<class A>(A &&work) { return timeout(std::forward<A>(work), span); });
 }
 
 /// timeout() whose result tells: std::nullopt if the time ran out, else what work gave. For void: false if it ran out.
 template <awaitable A, class Rep, class Period>
-[[nodiscard]] auto try_timeout(A &&work, const std::chrono::duration<Rep, Period> &span)
-{
-    return detail::timeout_operation<detail::task_result<A>, detail::try_timeout_awaiter>(
-        detail::as_task(std::forward<A>(work)), detail::timeout_ns(span));
+[[nodiscard]] auto try_timeout(A &&work, const std::chrono::duration<Rep, Period> &span) {
+    return detail::timeout_operation<detail::task_result<A>, detail::try_timeout_awaiter>(detail::as_task(std::forward<A>(work)),
+                                                                                          detail::timeout_ns(span));
 }
 
 /// `work | try_timeout(span)`
 template <class Rep, class Period>
-[[nodiscard]] auto try_timeout(const std::chrono::duration<Rep, Period> &span)
-{
+[[nodiscard]] auto try_timeout(const std::chrono::duration<Rep, Period> &span) {
     return detail::pipe([span]<class A>(A &&work) { return try_timeout(std::forward<A>(work), span); });
 }
 

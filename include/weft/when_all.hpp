@@ -30,8 +30,7 @@ struct all_results<std::tuple<task<T>...>> {
     static constexpr bool is_void = (std::is_void_v<T> && ...);
     using type = std::conditional_t<is_void, void, std::tuple<value_of<T>...>>;
 
-    static type take(std::tuple<task<T>...> &children)
-    {
+    static type take(std::tuple<task<T>...> &children) {
         // In order, so that of several exceptions the first child's is thrown.
         return std::apply(
             [](task<T> &...child) -> type {
@@ -49,8 +48,7 @@ template <class T>
 struct all_results<std::vector<task<T>>> {
     using type = std::conditional_t<std::is_void_v<T>, void, std::vector<value_of<T>>>;
 
-    static type take(std::vector<task<T>> &children)
-    {
+    static type take(std::vector<task<T>> &children) {
         if constexpr (std::is_void_v<T>) {
             for (task<T> &child : children) {
                 child.handle().promise().slot().take();
@@ -74,16 +72,14 @@ public:
     [[nodiscard]] bool await_ready() const noexcept { return count(children_) == 0; }
 
     template <class Promise>
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         return join_.start(children_, parent, environment_of(parent));
     }
 
     typename all_results<Children>::type await_resume() { return all_results<Children>::take(children_); }
 
 private:
-    static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept
-    {
+    static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept {
         return static_cast<join_state *>(self)->arrive(child);
     }
 
@@ -109,16 +105,14 @@ private:
 /// awaiting task's home when the last has ended. If some threw, the exception of the first of them in that order comes out; the others are
 /// not cancelled (async_scope does that). Cancel: each child sees the request. Single use.
 template <awaitable... A>
-[[nodiscard]] auto when_all(A &&...work)
-{
+[[nodiscard]] auto when_all(A &&...work) {
     return when_all_operation(std::tuple(detail::as_task(std::forward<A>(work))...));
 }
 
 /// when_all for a range of awaitables, which are moved from. The result is a vector in the order of the range.
 template <std::ranges::input_range R>
     requires awaitable<std::ranges::range_value_t<R>>
-[[nodiscard]] auto when_all(R &&work)
-{
+[[nodiscard]] auto when_all(R &&work) {
     using child = decltype(detail::as_task(std::declval<std::ranges::range_value_t<R>>()));
     if constexpr (std::same_as<std::remove_cvref_t<R>, std::vector<child>> && std::is_rvalue_reference_v<R &&>) {
         return when_all_operation<std::vector<child>>(std::forward<R>(work));

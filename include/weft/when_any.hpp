@@ -42,15 +42,13 @@ struct any_result<std::tuple<task<T>...>> {
     using value = std::variant<value_of<T>...>;
     using type = std::conditional_t<is_void, std::size_t, indexed<value>>;
 
-    static type take(std::tuple<task<T>...> &children, std::size_t winner)
-    {
+    static type take(std::tuple<task<T>...> &children, std::size_t winner) {
         return take(children, winner, std::index_sequence_for<T...>());
     }
 
 private:
     template <std::size_t... I>
-    static type take(std::tuple<task<T>...> &children, std::size_t winner, std::index_sequence<I...>)
-    {
+    static type take(std::tuple<task<T>...> &children, std::size_t winner, std::index_sequence<I...>) {
         using take_fn = type (*)(std::tuple<task<T>...> &);
         static constexpr take_fn take_one[] = {[](std::tuple<task<T>...> &all) -> type {
             if constexpr (is_void) {
@@ -68,8 +66,7 @@ template <class T>
 struct any_result<std::vector<task<T>>> {
     using type = std::conditional_t<std::is_void_v<T>, std::size_t, indexed<value_of<T>>>;
 
-    static type take(std::vector<task<T>> &children, std::size_t winner)
-    {
+    static type take(std::vector<task<T>> &children, std::size_t winner) {
         if constexpr (std::is_void_v<T>) {
             children[winner].handle().promise().slot().take();
             return winner;
@@ -87,16 +84,14 @@ public:
     [[nodiscard]] bool await_ready() const noexcept { return false; }
 
     template <class Promise>
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
         environment inherited = environment_of(parent);
         source_.attach(inherited.token);
         inherited.token = source_.token();
         return state_.start(children_, parent, inherited);
     }
 
-    typename any_result<Children>::type await_resume()
-    {
+    typename any_result<Children>::type await_resume() {
         source_.detach();
         const promise_base *winner = winner_.load(std::memory_order_relaxed); // the join has handed it over
         std::size_t index = 0;
@@ -116,8 +111,7 @@ private:
         any_awaiter &awaiter;
     };
 
-    static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept
-    {
+    static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept {
         auto &ended = *static_cast<state *>(self);
         // relaxed: only one child gets it, and what the parent reads is ordered by the join. The join also keeps everything here
         // until this child has arrived, so the source is safe while it is being requested.
@@ -153,8 +147,7 @@ private:
 /// winner threw, its exception comes out. Resumes on the awaiting task's home. Cancel: each child sees the request. Single use.
 template <awaitable... A>
     requires(sizeof...(A) > 0)
-[[nodiscard]] auto when_any(A &&...work)
-{
+[[nodiscard]] auto when_any(A &&...work) {
     return when_any_operation(std::tuple(detail::as_task(std::forward<A>(work))...));
 }
 
@@ -162,8 +155,7 @@ template <awaitable... A>
 /// std::invalid_argument if the range is empty.
 template <std::ranges::input_range R>
     requires awaitable<std::ranges::range_value_t<R>>
-[[nodiscard]] auto when_any(R &&work)
-{
+[[nodiscard]] auto when_any(R &&work) {
     using child = decltype(detail::as_task(std::declval<std::ranges::range_value_t<R>>()));
     std::vector<child> children;
     for (auto &&element : work) {

@@ -26,8 +26,7 @@ public:
     explicit set_token(weft_cancel_token token) noexcept : token_(token) {}
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <environment_promise Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept {
         coroutine.promise().weft_environment().token = token_;
         return false;
     }
@@ -40,8 +39,7 @@ private:
 };
 
 template <class T>
-task<T> run_with_token(cancellation_token token, task<T> work)
-{
+task<T> run_with_token(cancellation_token token, task<T> work) {
     co_await set_token(token.native());
     co_return co_await std::move(work);
 }
@@ -51,17 +49,14 @@ task<T> run_with_token(cancellation_token token, task<T> work)
 /// Work as a task that obeys the given token and not its awaiter's. To obey both, give it the token of a
 /// cancellation_source that was made with `co_await this_task::token()`.
 template <awaitable A>
-[[nodiscard]] auto with_token(cancellation_token token, A &&work)
-{
+[[nodiscard]] auto with_token(cancellation_token token, A &&work) {
     return detail::run_with_token(std::move(token), detail::as_task(std::forward<A>(work)));
 }
 
 /// `work | with_token(token)`
-[[nodiscard]] inline auto with_token(cancellation_token token)
-{
-    return detail::pipe([token = std::move(token)]<class A>(A &&work) mutable {
-        return with_token(std::move(token), std::forward<A>(work));
-    });
+[[nodiscard]] inline auto with_token(cancellation_token token) {
+    return detail::pipe(
+        [token = std::move(token)]<class A>(A &&work) mutable { return with_token(std::move(token), std::forward<A>(work)); });
 }
 
 } // namespace weft

@@ -9,16 +9,14 @@
 
 namespace weft::detail {
 
-[[noreturn]] inline void die(const char *what) noexcept
-{
+[[noreturn]] inline void die(const char *what) noexcept {
     std::fprintf(stderr, "weft: %s\n", what);
     std::fflush(stderr);
     std::terminate();
 }
 
 /// Ends the program with the message of an exception. Called inside a catch block or with a captured exception.
-[[noreturn]] inline void die_of_exception(const char *what, const std::exception_ptr &exception) noexcept
-{
+[[noreturn]] inline void die_of_exception(const char *what, const std::exception_ptr &exception) noexcept {
     try {
         std::rethrow_exception(exception);
     } catch (const std::exception &e) {

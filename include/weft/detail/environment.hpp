@@ -27,8 +27,7 @@ concept environment_promise = requires(Promise &promise) {
 
 /// The environment of a coroutine that is being suspended.
 template <class Promise>
-[[nodiscard]] environment environment_of(std::coroutine_handle<Promise> coroutine) noexcept
-{
+[[nodiscard]] environment environment_of(std::coroutine_handle<Promise> coroutine) noexcept {
     if constexpr (environment_promise<Promise>) {
         return coroutine.promise().weft_environment();
     } else {
@@ -39,8 +38,7 @@ template <class Promise>
 
 /// Moves a coroutine that is being suspended to another home.
 template <class Promise>
-void set_home(std::coroutine_handle<Promise> coroutine, weft_runtime home) noexcept
-{
+void set_home(std::coroutine_handle<Promise> coroutine, weft_runtime home) noexcept {
     if constexpr (environment_promise<Promise>) {
         coroutine.promise().weft_environment().home = home;
     } else {

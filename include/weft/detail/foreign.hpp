@@ -32,8 +32,7 @@ public:
     proxy_frame &operator=(const proxy_frame &) = delete;
 
     /// A handle that sends coroutine home when it is resumed.
-    [[nodiscard]] std::coroutine_handle<> stand_in(std::coroutine_handle<> coroutine, weft_runtime home) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> stand_in(std::coroutine_handle<> coroutine, weft_runtime home) noexcept {
         head_ = frame_head{resume, destroy};
         coroutine_ = coroutine;
         home_ = home;
@@ -41,8 +40,7 @@ public:
     }
 
 private:
-    static void resume(void *memory)
-    {
+    static void resume(void *memory) {
         auto &self = *static_cast<proxy_frame *>(memory);
         const std::coroutine_handle<> coroutine = self.coroutine_;
         if (self.home_.id != 0 && self.home_.id != weft_runtime_current().id) {
@@ -80,8 +78,7 @@ public:
     [[nodiscard]] bool await_ready() { return static_cast<bool>(awaiter_.await_ready()); }
 
     template <class Promise>
-    auto await_suspend(std::coroutine_handle<Promise> coroutine)
-    {
+    auto await_suspend(std::coroutine_handle<Promise> coroutine) {
         using result = decltype(awaiter_.await_suspend(std::coroutine_handle<>()));
         const std::coroutine_handle<> proxy = proxy_.stand_in(coroutine, environment_of(coroutine).home);
         if constexpr (is_handle<result>) {

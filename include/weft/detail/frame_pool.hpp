@@ -21,13 +21,12 @@
 
 namespace weft::detail {
 
-inline constexpr std::size_t frame_step = 64;                 // bytes; a cache line
-inline constexpr std::size_t frame_classes = 24;              // up to 1536 bytes: a task that holds a timeout of a sleep
-inline constexpr std::size_t frame_depot_bytes = 4u << 20u;   // kept per class; a burst above it goes back to the allocator
+inline constexpr std::size_t frame_step = 64;               // bytes; a cache line
+inline constexpr std::size_t frame_classes = 24;            // up to 1536 bytes: a task that holds a timeout of a sleep
+inline constexpr std::size_t frame_depot_bytes = 4u << 20u; // kept per class; a burst above it goes back to the allocator
 
 /// Blocks in a full list: 4 KiB of them, so that a visit to the depot is rare, but at least 8.
-constexpr std::uint32_t frame_batch(std::size_t index) noexcept
-{
+constexpr std::uint32_t frame_batch(std::size_t index) noexcept {
     const std::size_t blocks = 4096 / ((index + 1) * frame_step);
     return static_cast<std::uint32_t>(blocks < 8 ? 8 : blocks);
 }
@@ -41,7 +40,7 @@ struct frame_block {
 struct frame_bin {
     frame_block *head = nullptr;  // owner: thread
     frame_block *spare = nullptr; // owner: thread; empty or full
-    std::uint32_t room = 0;       // owner: thread; blocks that head may still take. 0 at first: the first free arms the exit guard
+    std::uint32_t room = 0; // owner: thread; blocks that head may still take. 0 at first: the first free arms the exit guard
 };
 
 struct frame_cache {
@@ -64,8 +63,7 @@ struct alignas(64) frame_depot {
 
 constinit inline frame_depot frame_depots[frame_classes]{};
 
-inline void frame_free_list(frame_block *block) noexcept
-{
+inline void frame_free_list(frame_block *block) noexcept {
     while (block != nullptr) {
         frame_block *next = block->next;
         ::operator delete(static_cast<void *>(block));
@@ -73,8 +71,7 @@ inline void frame_free_list(frame_block *block) noexcept
     }
 }
 
-inline void frame_depot_put(std::size_t index, frame_block *batch) noexcept
-{
+inline void frame_depot_put(std::size_t index, frame_block *batch) noexcept {
     frame_depot &depot = frame_depots[index];
     const std::size_t keep = frame_depot_bytes / ((index + 1) * frame_step * frame_batch(index));
     depot.lock.lock();
@@ -90,8 +87,7 @@ inline void frame_depot_put(std::size_t index, frame_block *batch) noexcept
     }
 }
 
-inline frame_block *frame_depot_take(std::size_t index) noexcept
-{
+inline frame_block *frame_depot_take(std::size_t index) noexcept {
     frame_depot &depot = frame_depots[index];
     if (depot.head.load(std::memory_order_relaxed) == nullptr) {
         return nullptr;
@@ -111,8 +107,7 @@ struct frame_cache_guard {
     frame_cache_guard() noexcept = default;
     frame_cache_guard(const frame_cache_guard &) = delete;
     frame_cache_guard &operator=(const frame_cache_guard &) = delete;
-    ~frame_cache_guard()
-    {
+    ~frame_cache_guard() {
         frame_cache &cache = this_thread_frames;
         cache.closed = true;
         for (frame_bin &bin : cache.bins) {
@@ -124,15 +119,13 @@ struct frame_cache_guard {
     void touch() const noexcept {}
 };
 
-inline void frame_cache_arm() noexcept
-{
+inline void frame_cache_arm() noexcept {
     static thread_local frame_cache_guard guard;
     guard.touch();
     this_thread_frames.armed = true;
 }
 
-[[gnu::noinline, gnu::cold]] inline void *frame_allocate_slow(std::size_t index)
-{
+[[gnu::noinline, gnu::cold]] inline void *frame_allocate_slow(std::size_t index) {
     frame_cache &cache = this_thread_frames;
     frame_bin &bin = cache.bins[index];
     if (!cache.closed) {
@@ -154,8 +147,7 @@ inline void frame_cache_arm() noexcept
     return ::operator new((index + 1) * frame_step);
 }
 
-[[gnu::noinline, gnu::cold]] inline void frame_free_slow(std::size_t index, void *memory) noexcept
-{
+[[gnu::noinline, gnu::cold]] inline void frame_free_slow(std::size_t index, void *memory) noexcept {
     frame_cache &cache = this_thread_frames;
     frame_bin &bin = cache.bins[index];
     if (cache.closed) {
@@ -178,8 +170,7 @@ inline void frame_cache_arm() noexcept
 }
 
 /// Allocates a frame. size is what the compiler asks for, and comes back in frame_free.
-[[nodiscard]] inline void *frame_allocate(std::size_t size)
-{
+[[nodiscard]] inline void *frame_allocate(std::size_t size) {
     const std::size_t index = (size - 1) / frame_step;
 #if WEFT_DETAIL_CHECKED_MEMORY
     return ::operator new((index + 1) * frame_step);
@@ -198,8 +189,7 @@ inline void frame_cache_arm() noexcept
 #endif
 }
 
-inline void frame_free(void *memory, std::size_t size) noexcept
-{
+inline void frame_free(void *memory, std::size_t size) noexcept {
 #if WEFT_DETAIL_CHECKED_MEMORY
     static_cast<void>(size);
     ::operator delete(memory);

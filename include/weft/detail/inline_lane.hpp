@@ -29,8 +29,7 @@ constinit inline thread_local char *this_thread_stack_base = nullptr;
 
 // Not inlined into coroutines: an address of a thread-local variable that is kept across a suspension would be another
 // thread's.
-[[gnu::noinline]] inline void inline_lane_push(std::coroutine_handle<> coroutine) noexcept
-{
+[[gnu::noinline]] inline void inline_lane_push(std::coroutine_handle<> coroutine) noexcept {
     inline_lane &lane = this_thread_lane;
     if (lane.size == lane.capacity) {
         const std::size_t capacity = lane.capacity == 0 ? 16 : lane.capacity * 2;
@@ -45,8 +44,7 @@ constinit inline thread_local char *this_thread_stack_base = nullptr;
 }
 
 /// Resumes what was listed on this thread since it held mark items.
-[[gnu::noinline]] inline void inline_lane_drain(std::size_t mark) noexcept
-{
+[[gnu::noinline]] inline void inline_lane_drain(std::size_t mark) noexcept {
     while (this_thread_lane.size > mark) {
         std::coroutine_handle<>::from_address(this_thread_lane.items[--this_thread_lane.size]).resume();
     }
@@ -56,8 +54,7 @@ constinit inline thread_local char *this_thread_stack_base = nullptr;
 /// what it resumes.
 class inline_session {
 public:
-    inline_session() noexcept : outermost_(!this_thread_lane.open), outer_base_(this_thread_stack_base)
-    {
+    inline_session() noexcept : outermost_(!this_thread_lane.open), outer_base_(this_thread_stack_base) {
         this_thread_lane.open = true;
         if (outermost_) {
             this_thread_stack_base = reinterpret_cast<char *>(this);
@@ -65,16 +62,14 @@ public:
     }
     inline_session(const inline_session &) = delete;
     inline_session &operator=(const inline_session &) = delete;
-    ~inline_session()
-    {
+    ~inline_session() {
         if (outermost_) {
             close();
         }
     }
 
 private:
-    [[gnu::noinline]] void close() const noexcept
-    {
+    [[gnu::noinline]] void close() const noexcept {
         inline_lane_drain(0);
         inline_lane &lane = this_thread_lane;
         std::free(static_cast<void *>(lane.items));
@@ -87,8 +82,7 @@ private:
 };
 
 /// Resumes a coroutine on this thread: now, or when the open session gets to it.
-[[gnu::noinline]] inline void inline_resume(std::coroutine_handle<> coroutine) noexcept
-{
+[[gnu::noinline]] inline void inline_resume(std::coroutine_handle<> coroutine) noexcept {
     const inline_session session;
     inline_lane_push(coroutine);
 }

@@ -41,8 +41,7 @@ using value_of = typename as_value<T>::type;
 
 /// Takes a finished task's result; throws its exception.
 template <class T>
-[[nodiscard]] value_of<T> take_value(task<T> &child)
-{
+[[nodiscard]] value_of<T> take_value(task<T> &child) {
     if constexpr (std::is_void_v<T>) {
         child.handle().promise().slot().take();
         return {};
@@ -52,34 +51,29 @@ template <class T>
 }
 
 template <class... T>
-[[nodiscard]] constexpr std::size_t count(const std::tuple<task<T>...> &) noexcept
-{
+[[nodiscard]] constexpr std::size_t count(const std::tuple<task<T>...> &) noexcept {
     return sizeof...(T);
 }
 
 template <class T>
-[[nodiscard]] std::size_t count(const std::vector<task<T>> &children) noexcept
-{
+[[nodiscard]] std::size_t count(const std::vector<task<T>> &children) noexcept {
     return children.size();
 }
 
 template <class... T, class F>
-void for_each(std::tuple<task<T>...> &children, F &&f)
-{
+void for_each(std::tuple<task<T>...> &children, F &&f) {
     std::apply([&f](auto &...child) { (f(child), ...); }, children);
 }
 
 template <class T, class F>
-void for_each(std::vector<task<T>> &children, F &&f)
-{
+void for_each(std::vector<task<T>> &children, F &&f) {
     for (task<T> &child : children) {
         f(child);
     }
 }
 
 template <class Children>
-void require_tasks(Children &children)
-{
+void require_tasks(Children &children) {
     for_each(children, [](auto &child) {
         if (!child) {
             throw std::logic_error("weft: an empty task was awaited");
@@ -95,8 +89,7 @@ public:
     /// Starts all children. Returns the one to resume now. There is at least one.
     template <class Children>
     [[nodiscard]] std::coroutine_handle<> start(Children &children, std::coroutine_handle<> parent,
-                                                const environment &inherited) noexcept
-    {
+                                                const environment &inherited) noexcept {
         parent_ = parent;
         home_ = inherited.home;
         const std::size_t total = count(children);
@@ -115,8 +108,7 @@ public:
     }
 
     /// A child has finished. Returns what to resume next on this thread.
-    [[nodiscard]] std::coroutine_handle<> arrive(promise_base &child) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> arrive(promise_base &child) noexcept {
         // The load saves the last one a locked instruction: nobody else is left to change the count. acquire, in both: the
         // last sees what the others wrote, and pairs with the release in their fetch_sub. Weaker, the parent could
         // read results that are not there yet.

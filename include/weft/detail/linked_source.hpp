@@ -18,8 +18,7 @@ public:
     ~linked_source() { detach(); }
 
     /// Follows parent from now on.
-    void attach(weft_cancel_token parent) noexcept
-    {
+    void attach(weft_cancel_token parent) noexcept {
         if (parent != nullptr) {
             weft_cancel_register(parent, &link_, [](void *self) { static_cast<linked_source *>(self)->request(); }, this);
         }

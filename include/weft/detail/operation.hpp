@@ -16,8 +16,7 @@ class [[nodiscard]] operation {
 public:
     explicit operation(Arguments... arguments) noexcept : arguments_(arguments...) {}
 
-    [[nodiscard]] Awaiter operator co_await() && noexcept
-    {
+    [[nodiscard]] Awaiter operator co_await() && noexcept {
         return std::apply([](Arguments &...argument) { return Awaiter(argument...); }, arguments_);
     }
 

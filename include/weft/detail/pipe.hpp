@@ -17,8 +17,7 @@ public:
 
     template <class A>
         requires awaitable<A>
-    [[nodiscard]] friend auto operator|(A &&work, pipe adaptor)
-    {
+    [[nodiscard]] friend auto operator|(A &&work, pipe adaptor) {
         return std::move(adaptor.apply_)(std::forward<A>(work));
     }
 

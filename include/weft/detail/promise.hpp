@@ -45,14 +45,12 @@ public:
     [[nodiscard]] environment &weft_environment() noexcept { return links_.environment; }
 
     /// Starts with a coroutine to resume at the end, on the home that it has now.
-    void start(std::coroutine_handle<> continuation, const environment &inherited) noexcept
-    {
+    void start(std::coroutine_handle<> continuation, const environment &inherited) noexcept {
         links_ = {continuation.address(), inherited, inherited.home};
     }
 
     /// Starts with a completion to call at the end.
-    void start(completion &at_end, const environment &inherited) noexcept
-    {
+    void start(completion &at_end, const environment &inherited) noexcept {
         static_assert(alignof(completion) >= 2);
         links_ = {reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(&at_end) | 1U), inherited, inherited.home};
     }
@@ -61,8 +59,7 @@ public:
     void return_to(weft_runtime home) noexcept { links_.return_to = home; }
 
     /// Called by a finished coroutine: what to resume next on this thread.
-    [[nodiscard]] std::coroutine_handle<> finish() noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> finish() noexcept {
         const auto bits = reinterpret_cast<std::uintptr_t>(links_.continuation);
         if ((bits & 1U) != 0) {
             auto *at_end = reinterpret_cast<completion *>(bits & ~std::uintptr_t{1});
@@ -72,8 +69,7 @@ public:
     }
 
     /// Resumes what waits for this finished coroutine: by transfer if it lives where this coroutine is, else over there.
-    [[nodiscard]] std::coroutine_handle<> resume_parent(weft_runtime home, std::coroutine_handle<> parent) noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> resume_parent(weft_runtime home, std::coroutine_handle<> parent) noexcept {
         if (links_.environment.home.id == home.id) [[likely]] {
             return transfer(parent);
         }
@@ -84,8 +80,7 @@ public:
 
     // Awaiters that must not move come out of an operator co_await, as prvalues; GCC 12 moves those that do not.
     template <native_awaitable T>
-    decltype(auto) await_transform(T &&awaitable)
-    {
+    decltype(auto) await_transform(T &&awaitable) {
         if constexpr (member_co_await<T> || free_co_await<T>) {
             return get_awaiter(static_cast<T &&>(awaitable));
         } else {
@@ -95,8 +90,7 @@ public:
 
     template <awaitable T>
         requires(!native_awaitable<T>)
-    foreign_awaiter<T> await_transform(T &&awaitable)
-    {
+    foreign_awaiter<T> await_transform(T &&awaitable) {
         return foreign_awaiter<T>(static_cast<T &&>(awaitable));
     }
 
@@ -124,8 +118,7 @@ struct initial_awaiter {
 struct final_awaiter {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept
-    {
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept {
         return coroutine.promise().finish();
     }
     void await_resume() const noexcept {}
@@ -138,8 +131,7 @@ public:
     result_slot() noexcept {}
     result_slot(const result_slot &) = delete;
     result_slot &operator=(const result_slot &) = delete;
-    ~result_slot()
-    {
+    ~result_slot() {
         if (state_ == state::value) {
             std::destroy_at(&value_);
         } else if (state_ == state::exception) {
@@ -148,14 +140,12 @@ public:
     }
 
     template <class U>
-    void set_value(U &&value)
-    {
+    void set_value(U &&value) {
         std::construct_at(&value_, std::forward<U>(value));
         state_ = state::value;
     }
 
-    void set_exception(std::exception_ptr exception) noexcept
-    {
+    void set_exception(std::exception_ptr exception) noexcept {
         std::construct_at(&exception_, std::move(exception));
         state_ = state::exception;
     }
@@ -164,8 +154,7 @@ public:
     [[nodiscard]] const std::exception_ptr &exception() const noexcept { return exception_; }
 
     /// The value, to be moved from; throws the exception if there is one.
-    [[nodiscard]] T &&take()
-    {
+    [[nodiscard]] T &&take() {
         if (state_ == state::exception) [[unlikely]] {
             std::rethrow_exception(exception_);
         }
@@ -188,8 +177,7 @@ public:
     void set_exception(std::exception_ptr exception) noexcept { exception_ = std::move(exception); }
     [[nodiscard]] bool failed() const noexcept { return exception_ != nullptr; }
     [[nodiscard]] const std::exception_ptr &exception() const noexcept { return exception_; }
-    [[nodiscard]] T &take()
-    {
+    [[nodiscard]] T &take() {
         if (exception_ != nullptr) [[unlikely]] {
             std::rethrow_exception(exception_);
         }
@@ -207,8 +195,7 @@ public:
     void set_exception(std::exception_ptr exception) noexcept { exception_ = std::move(exception); }
     [[nodiscard]] bool failed() const noexcept { return exception_ != nullptr; }
     [[nodiscard]] const std::exception_ptr &exception() const noexcept { return exception_; }
-    void take()
-    {
+    void take() {
         if (exception_ != nullptr) [[unlikely]] {
             std::rethrow_exception(exception_);
         }

@@ -21,8 +21,7 @@
 namespace weft::detail {
 
 /// Resumes a coroutine from a place that no exception may leave.
-inline void resume_guarded(std::coroutine_handle<> coroutine) noexcept
-{
+inline void resume_guarded(std::coroutine_handle<> coroutine) noexcept {
     try {
         coroutine.resume();
     } catch (...) {
@@ -31,22 +30,19 @@ inline void resume_guarded(std::coroutine_handle<> coroutine) noexcept
 }
 
 /// Runs an op that carries a coroutine.
-inline void resume_op(weft_op *op) noexcept
-{
+inline void resume_op(weft_op *op) noexcept {
     tsan_acquire(op);
     resume_guarded(std::coroutine_handle<>::from_address(op->context));
 }
 
-inline void prepare_op(weft_op &op, std::coroutine_handle<> coroutine) noexcept
-{
+inline void prepare_op(weft_op &op, std::coroutine_handle<> coroutine) noexcept {
     op = weft_op{resume_op, coroutine.address(), nullptr, 0};
     tsan_release(&op);
 }
 
 /// Resumes a coroutine whose wait is over from a thread that is no worker of its home: by an op; if its home has no worker
 /// left, or it never had a home, as the next thing that this thread runs.
-[[gnu::noinline]] inline void resume_from_outside(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept
-{
+[[gnu::noinline]] inline void resume_from_outside(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept {
     prepare_op(op, coroutine);
     if (run_loop *loop = run_loop::of(home); loop != nullptr) {
         loop->push(op);
@@ -62,8 +58,7 @@ inline void prepare_op(weft_op &op, std::coroutine_handle<> coroutine) noexcept
 }
 
 /// Resumes a coroutine whose wait is over, on its home. op is in the coroutine's frame, and idle.
-inline void resume_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept
-{
+inline void resume_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept {
 #if !WEFT_DETAIL_TSAN
     if (weft_resume_local(home, coroutine.address()) == WEFT_OK) [[likely]] {
         return;
@@ -73,16 +68,14 @@ inline void resume_via(weft_runtime home, std::coroutine_handle<> coroutine, wef
 }
 
 /// An op that is freed when it runs: for the first resumption of a coroutine whose frame has no room for one.
-inline void resume_owned_op(weft_op *op) noexcept
-{
+inline void resume_owned_op(weft_op *op) noexcept {
     tsan_acquire(op);
     const auto coroutine = std::coroutine_handle<>::from_address(op->context);
     frame_free(op, sizeof(weft_op));
     resume_guarded(coroutine);
 }
 
-[[nodiscard]] inline weft_op *make_owned_op(std::coroutine_handle<> coroutine)
-{
+[[nodiscard]] inline weft_op *make_owned_op(std::coroutine_handle<> coroutine) {
     auto *op = static_cast<weft_op *>(frame_allocate(sizeof(weft_op)));
     *op = weft_op{resume_owned_op, coroutine.address(), nullptr, 0};
     tsan_release(op);
@@ -91,8 +84,7 @@ inline void resume_owned_op(weft_op *op) noexcept
 
 /// Lets a coroutine run next on this worker of its home, unless another worker takes it first. On a thread that is no
 /// worker of its home (a run loop's) it runs here.
-inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) noexcept
-{
+inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) noexcept {
 #if WEFT_DETAIL_TSAN
     weft_op *op = make_owned_op(coroutine);
     if (weft_runtime_current().id == home.id && home.id != 0 && weft_resume(home, op) == WEFT_OK) {
@@ -109,8 +101,7 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
 
 /// Queues a coroutine as new work, from any thread; op is in the coroutine's frame, and idle.
 /// Returns WEFT_OK (the coroutine has been handed over) or a negative code (it has not been touched).
-[[nodiscard]] inline int schedule_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op, bool behind) noexcept
-{
+[[nodiscard]] inline int schedule_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op, bool behind) noexcept {
 #if !WEFT_DETAIL_TSAN
     const int code = weft_schedule_local(home, coroutine.address(), behind ? 1 : 0);
     if (code != WEFT_ENOTWORKER) [[likely]] {
@@ -126,8 +117,7 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
 }
 
 /// schedule_via for a coroutine whose frame has no room for an op.
-[[nodiscard]] inline int schedule_new(weft_runtime home, std::coroutine_handle<> coroutine)
-{
+[[nodiscard]] inline int schedule_new(weft_runtime home, std::coroutine_handle<> coroutine) {
 #if !WEFT_DETAIL_TSAN
     const int local = weft_schedule_local(home, coroutine.address(), 0);
     if (local != WEFT_ENOTWORKER) [[likely]] {

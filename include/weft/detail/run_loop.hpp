@@ -22,22 +22,18 @@ public:
     run_loop &operator=(const run_loop &) = delete;
 
     /// This loop as a home.
-    [[nodiscard]] weft_runtime home() const noexcept
-    {
+    [[nodiscard]] weft_runtime home() const noexcept {
         return weft_runtime{(reinterpret_cast<std::uintptr_t>(this) >> 1U) | loop_bit};
     }
 
     /// The loop that a home names, or nullptr.
-    [[nodiscard]] static run_loop *of(weft_runtime home) noexcept
-    {
-        return (home.id & loop_bit) == 0 ? nullptr
-                                         : reinterpret_cast<run_loop *>(static_cast<std::uintptr_t>(home.id << 1U));
+    [[nodiscard]] static run_loop *of(weft_runtime home) noexcept {
+        return (home.id & loop_bit) == 0 ? nullptr : reinterpret_cast<run_loop *>(static_cast<std::uintptr_t>(home.id << 1U));
     }
 
     /// Hands over an op, from any thread. The op is the loop's until it runs. Notified under the lock: the loop may be
     /// gone as soon as it is released.
-    void push(weft_op &op) noexcept
-    {
+    void push(weft_op &op) noexcept {
         op.next_ = nullptr;
         const std::lock_guard lock(mutex_);
         *tail_ = &op;
@@ -46,8 +42,7 @@ public:
     }
 
     /// Lets run return once everything that is queued has run. From any thread.
-    void finish() noexcept
-    {
+    void finish() noexcept {
         const std::lock_guard lock(mutex_);
         finished_ = true;
         changed_.notify_one();
@@ -55,8 +50,7 @@ public:
 
     /// Runs ops on the calling thread until finish. The caller holds an inline_session, whose list this loop empties
     /// down to mark.
-    void run(std::size_t mark) noexcept
-    {
+    void run(std::size_t mark) noexcept {
         for (;;) {
             inline_lane_drain(mark);
             weft_op *op = nullptr;
@@ -81,9 +75,9 @@ private:
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    weft_op *head_ = nullptr;   // guarded by mutex_
-    weft_op **tail_ = &head_;   // guarded by mutex_
-    bool finished_ = false;     // guarded by mutex_
+    weft_op *head_ = nullptr; // guarded by mutex_
+    weft_op **tail_ = &head_; // guarded by mutex_
+    bool finished_ = false;   // guarded by mutex_
 };
 
 } // namespace weft::detail

@@ -17,8 +17,7 @@ public:
     short_lock &operator=(const short_lock &) = delete;
 
     // acquire pairs with the release in unlock: what was done under the lock is visible to the next holder.
-    void lock() noexcept
-    {
+    void lock() noexcept {
         while (locked_.exchange(true, std::memory_order_acquire)) {
             wait();
         }
@@ -27,8 +26,7 @@ public:
     void unlock() noexcept { locked_.store(false, std::memory_order_release); }
 
 private:
-    [[gnu::noinline, gnu::cold]] void wait() const noexcept
-    {
+    [[gnu::noinline, gnu::cold]] void wait() const noexcept {
         for (int looks = 0; locked_.load(std::memory_order_relaxed); ++looks) {
             if (looks >= 64) { // longer than a holder needs that has a CPU
                 std::this_thread::yield();

@@ -34,17 +34,14 @@ class timer_awaiter : public native_awaiter {
 public:
     /// target: where the coroutine lives afterwards; {0}: where it lives now.
     timer_awaiter(weft_runtime target, std::int64_t timeout_ns, const char *doing) noexcept
-        : target_(target), timeout_ns_(timeout_ns), doing_(doing)
-    {
-    }
+        : target_(target), timeout_ns_(timeout_ns), doing_(doing) {}
     timer_awaiter(const timer_awaiter &) = delete;
     timer_awaiter &operator=(const timer_awaiter &) = delete;
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
 
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
-    {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
         const environment here = environment_of(coroutine);
         if (target_.id == 0) {
             target_ = here.home;
@@ -60,8 +57,7 @@ public:
         return suspended;
     }
 
-    void await_resume()
-    {
+    void await_resume() {
         watch_.end();
         if (code_ == WEFT_OK) {
             code_ = timer_.status;
@@ -76,8 +72,7 @@ private:
     static constexpr std::uint32_t fired = 2;
     static constexpr std::uint32_t requested = 4;
 
-    bool start() noexcept
-    {
+    bool start() noexcept {
         timer_.op.run = run;
         tsan_release(&timer_.op);
         const int code = weft_schedule_after(target_, &timer_, timeout_ns_);
@@ -88,8 +83,7 @@ private:
         return true;
     }
 
-    bool start_watched(weft_cancel_token token) noexcept
-    {
+    bool start_watched(weft_cancel_token token) noexcept {
         state_.store(0, std::memory_order_relaxed); // nobody else knows of it yet
         watch_.begin(token, request, this);
         if ((state_.load(std::memory_order_relaxed) & requested) != 0) {
@@ -115,21 +109,18 @@ private:
             }
             // release: run_watched and request, which acquire, see the started timer and code_. On failure acquire, for
             // what they wrote. Nothing here is touched after success.
-            if (state_.compare_exchange_weak(state, state | started, std::memory_order_release,
-                                             std::memory_order_acquire)) {
+            if (state_.compare_exchange_weak(state, state | started, std::memory_order_release, std::memory_order_acquire)) {
                 return true;
             }
         }
     }
 
-    static void run(weft_op *op) noexcept
-    {
+    static void run(weft_op *op) noexcept {
         tsan_acquire(op);
         resume_guarded(static_cast<timer_awaiter *>(op->context)->coroutine_);
     }
 
-    static void run_watched(weft_op *op) noexcept
-    {
+    static void run_watched(weft_op *op) noexcept {
         tsan_acquire(op);
         auto &self = *static_cast<timer_awaiter *>(op->context);
         const std::coroutine_handle<> coroutine = self.coroutine_;
@@ -139,8 +130,7 @@ private:
         }
     }
 
-    static void request(void *context) noexcept
-    {
+    static void request(void *context) noexcept {
         auto &self = *static_cast<timer_awaiter *>(context);
         // acq_rel: acquire pairs with the setting of started, for the timer's own words.
         if ((self.state_.fetch_or(requested, std::memory_order_acq_rel) & started) != 0) {

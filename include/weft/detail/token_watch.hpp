@@ -16,8 +16,7 @@ public:
     token_watch &operator=(const token_watch &) = delete;
 
     /// Registers callback, which may run before this returns. Without a token nothing happens.
-    void begin(weft_cancel_token token, weft_cancel_fn callback, void *context) noexcept
-    {
+    void begin(weft_cancel_token token, weft_cancel_fn callback, void *context) noexcept {
         token_ = token;
         if (token != nullptr) {
             registration_ = weft_cancel_registration{};
@@ -25,8 +24,7 @@ public:
         }
     }
 
-    void end() noexcept
-    {
+    void end() noexcept {
         if (token_ != nullptr) {
             weft_cancel_deregister(&registration_);
         }

@@ -20,8 +20,7 @@ inline constexpr std::uintptr_t transfer_stack_bytes = 32 * 1024; // half of the
 
 #if defined(__GNUC__) && !defined(__clang__)
 
-[[gnu::noinline, gnu::cold]] inline std::coroutine_handle<> transfer_slow(std::coroutine_handle<> to, char *here) noexcept
-{
+[[gnu::noinline, gnu::cold]] inline std::coroutine_handle<> transfer_slow(std::coroutine_handle<> to, char *here) noexcept {
     // The base is only a hint: when it is unset, or deeper than this frame, what it measured has returned.
     if (here >= this_thread_stack_base) {
         this_thread_stack_base = here;
@@ -31,11 +30,9 @@ inline constexpr std::uintptr_t transfer_stack_bytes = 32 * 1024; // half of the
     return std::noop_coroutine();
 }
 
-[[nodiscard, gnu::always_inline]] inline std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept
-{
+[[nodiscard, gnu::always_inline]] inline std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
     char *const here = static_cast<char *>(__builtin_frame_address(0));
-    const std::uintptr_t used =
-        reinterpret_cast<std::uintptr_t>(this_thread_stack_base) - reinterpret_cast<std::uintptr_t>(here);
+    const std::uintptr_t used = reinterpret_cast<std::uintptr_t>(this_thread_stack_base) - reinterpret_cast<std::uintptr_t>(here);
     if (used < transfer_stack_bytes) [[likely]] {
         return to;
     }

@@ -21,7 +21,7 @@ extern "C" void __tsan_release(void *);
 #endif
 
 // Builds that find misuse of memory by looking at each allocation: a pool would blind them.
-#if WEFT_DETAIL_TSAN || defined(__SANITIZE_ADDRESS__) || WEFT_DETAIL_HAS_FEATURE(address_sanitizer) || \
+#if WEFT_DETAIL_TSAN || defined(__SANITIZE_ADDRESS__) || WEFT_DETAIL_HAS_FEATURE(address_sanitizer) ||                           \
     WEFT_DETAIL_HAS_FEATURE(memory_sanitizer) || WEFT_DETAIL_HAS_FEATURE(hwaddress_sanitizer)
 #define WEFT_DETAIL_CHECKED_MEMORY 1
 #else
@@ -30,15 +30,13 @@ extern "C" void __tsan_release(void *);
 
 namespace weft::detail {
 
-inline void tsan_release([[maybe_unused]] void *what) noexcept
-{
+inline void tsan_release([[maybe_unused]] void *what) noexcept {
 #if WEFT_DETAIL_TSAN
     __tsan_release(what);
 #endif
 }
 
-inline void tsan_acquire([[maybe_unused]] void *what) noexcept
-{
+inline void tsan_acquire([[maybe_unused]] void *what) noexcept {
 #if WEFT_DETAIL_TSAN
     __tsan_acquire(what);
 #endif

@@ -38,8 +38,7 @@ inline constexpr std::uint32_t ready_budget = 128;
 constinit inline thread_local std::uint32_t ready_in_a_row = 0;
 
 /// True if an await that is ready may go on at once.
-[[nodiscard]] inline bool spend_ready() noexcept
-{
+[[nodiscard]] inline bool spend_ready() noexcept {
     if (++ready_in_a_row < ready_budget) {
         return true;
     }
@@ -60,8 +59,7 @@ protected:
     ~waiter() = default;
 
     /// For await_resume: ends the wait; throws if it was cancelled.
-    void end(const char *doing)
-    {
+    void end(const char *doing) {
         watch_.end();
         if (state_.load(std::memory_order_relaxed) == cancelled) {
             throw operation_cancelled(doing);
@@ -75,8 +73,7 @@ private:
     /// Moves the state, unless the callback has. acq_rel: what the one who moves it wrote before is there for the one who
     /// sees it moved; on failure acquire, for the same reason. Without a callback only the holder of the lock
     /// changes the state.
-    bool move(std::uint32_t from, std::uint32_t to) noexcept
-    {
+    bool move(std::uint32_t from, std::uint32_t to) noexcept {
         if (!watch_.active()) {
             state_.store(to, std::memory_order_relaxed);
             return true;
@@ -104,8 +101,7 @@ public:
     wait_list &operator=(const wait_list &) = delete;
 
     /// For the owner's destructor. what: the message if somebody still waits.
-    void destroy(const char *what) noexcept
-    {
+    void destroy(const char *what) noexcept {
         for (;;) {
             lock_.lock();
             for (const waiter *w = first_; w != nullptr; w = w->next_) {
@@ -132,8 +128,7 @@ public:
     /// cancellation came first: what it gives is never lost. spent: the coroutine goes through the queue even if it
     /// need not wait. Returns what await_suspend returns: after true the waiter may be gone.
     template <class Promise, std::invocable Take>
-    [[nodiscard]] bool enter(waiter &w, std::coroutine_handle<Promise> coroutine, bool spent, Take take) noexcept
-    {
+    [[nodiscard]] bool enter(waiter &w, std::coroutine_handle<Promise> coroutine, bool spent, Take take) noexcept {
         const environment here = environment_of(coroutine);
         w.list_ = this;
         w.coroutine_ = coroutine;
@@ -167,8 +162,7 @@ public:
 
     /// Under the lock: takes the first waiter out of line that was not cancelled; nullptr if there is none. It is the caller's
     /// to resume, after unlock.
-    [[nodiscard]] waiter *pop() noexcept
-    {
+    [[nodiscard]] waiter *pop() noexcept {
         for (waiter *w = first_; w != nullptr; w = w->next_) {
             if (w->move(waiter::waiting, waiter::released)) {
                 unlink(*w);
@@ -180,8 +174,7 @@ public:
     }
 
     /// Under the lock: takes all out of line that pop would give, as a list for resume_all.
-    [[nodiscard]] waiter *pop_all() noexcept
-    {
+    [[nodiscard]] waiter *pop_all() noexcept {
         waiter *all = nullptr;
         waiter **end = &all;
         while (waiter *w = pop()) {
@@ -192,8 +185,7 @@ public:
     }
 
     /// Resumes a list of pop_all, without the lock, so that they begin in order: a worker's own deque runs the newest first.
-    static void resume_all(waiter *first) noexcept
-    {
+    static void resume_all(waiter *first) noexcept {
         if (first == nullptr || first->next_ == nullptr) {
             if (first != nullptr) {
                 first->resume();
@@ -222,8 +214,7 @@ public:
 private:
     friend class waiter;
 
-    void unlink(waiter &w) noexcept
-    {
+    void unlink(waiter &w) noexcept {
         (w.previous_ == nullptr ? first_ : w.previous_->next_) = w.next_;
         (w.next_ == nullptr ? last_ : w.next_->previous_) = w.previous_;
     }
@@ -233,8 +224,7 @@ private:
     waiter *last_ = nullptr;  // guarded by lock_
 };
 
-inline void waiter::request(void *self) noexcept
-{
+inline void waiter::request(void *self) noexcept {
     auto &w = *static_cast<waiter *>(self);
     // acq_rel and acquire as in move, with which it competes.
     std::uint32_t from = w.state_.load(std::memory_order_acquire);

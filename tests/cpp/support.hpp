@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// What several C++ tests need: a runtime to run in, a way to tell where one is, and programs that are meant to die.
+#ifndef TESTS_CPP_SUPPORT_HPP
+#define TESTS_CPP_SUPPORT_HPP
+
+#include <array>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <weft/run.hpp>
+#include <weft/task.hpp>
+
+namespace test {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+/// Runs a function that makes a task on a runtime of its own.
+template <class F>
+decltype(auto) run(std::uint32_t workers, F &&f) {
+    weft::runtime_options options;
+    options.workers = workers;
+    return weft::run(options, std::forward<F>(f));
+}
+
+/// The runtime whose worker this thread is; 0 elsewhere. Not inlined: a coroutine must not keep it over a suspension.
+[[gnu::noinline]] inline std::uint64_t here() { return weft_runtime_current().id; }
+
+/// An awaitable that is not weft's: it completes on a new thread after a while.
+struct on_new_thread {
+    std::chrono::microseconds after{0};
+
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> coroutine) const {
+        std::thread([coroutine, after = after] {
+            std::this_thread::sleep_for(after);
+            coroutine.resume();
+        }).detach();
+    }
+    int await_resume() const noexcept { return 42; }
+};
+
+/// How a program ended.
+struct death {
+    bool aborted = false;
+    std::string output;
+    bool says(const std::string &text) const { return output.find(text) != std::string::npos; }
+};
+
+/// Runs the test case `name` of this program again, as a process of its own with WEFT_TEST_DEATH set, and tells how it
+/// ended. In that process it calls die instead, which is expected not to return.
+template <class F>
+death dies(const char *name, F die) {
+    if (std::getenv("WEFT_TEST_DEATH") != nullptr) {
+        die();
+        std::_Exit(0);
+    }
+    std::array<char, 4096> self{};
+    if (::readlink("/proc/self/exe", self.data(), self.size() - 1) <= 0) {
+        return {};
+    }
+    const std::string command = std::string("WEFT_TEST_DEATH=1 timeout 30 '") + self.data() + "' --test-case='" + name + "' 2>&1";
+    death result;
+    FILE *pipe = ::popen(command.c_str(), "r");
+    std::array<char, 512> line{};
+    while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
+        result.output += line.data();
+    }
+    result.aborted = ::pclose(pipe) != 0; // doctest reports the signal and fails; _Exit(0) above does not get here
+    return result;
+}
+
+} // namespace test
+
+#endif
