@@ -1,7 +1,10 @@
 package cancel_test
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,6 +84,40 @@ func TestChildrenFollowNewestFirst(t *testing.T) {
 		children[i].Close()
 	}
 	parent.Close()
+}
+
+// A goroutine would leave its thread while it waits in a callback, were it not locked to it, and then not be known as the one
+// that runs the callback: it would wait for itself.
+func TestGoroutineStaysOnItsThread(t *testing.T) {
+	s := cancel.NewSource()
+	defer s.Close()
+	var end atomic.Bool
+	defer end.Store(true)
+	for range 2 * runtime.GOMAXPROCS(0) { // so many others want to run that whoever yields goes on wherever there is room
+		go func() {
+			for !end.Load() {
+				runtime.Gosched()
+			}
+		}()
+	}
+	first := cancel.Thread()
+	for start := time.Now(); cancel.Thread() == first && time.Since(start) < time.Second; { // until it has moved once
+		runtime.Gosched()
+	}
+	var early, late cancel.Registration
+	callback := func(r *cancel.Registration) func() {
+		return func() {
+			thread := cancel.Thread()
+			for range 5000 {
+				runtime.Gosched()
+				require.Equal(t, thread, cancel.Thread())
+			}
+			r.Deregister()
+		}
+	}
+	early.Register(s.Token(), callback(&early))
+	s.Request()
+	late.Register(s.Token(), callback(&late))
 }
 
 // Work that starts and ends under a token costs nothing of Go's heap: the lane's and the core's hot paths depend on it.

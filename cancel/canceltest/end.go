@@ -39,6 +39,8 @@ func (Go) Register(s *cancel.SourceMemory, r *cancel.RegistrationMemory, functio
 func (Go) Deregister(registration *cancel.RegistrationMemory) int { return registration.Deregister() }
 func (Go) Function() uintptr                                      { return cancel.Callback(0).Function() }
 
+func (Go) ofGo() {} // see watched
+
 // Foreign is the Go end with callbacks that are C functions, which it must call through the host.
 type Foreign struct {
 	Go

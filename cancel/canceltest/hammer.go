@@ -3,6 +3,7 @@ package canceltest
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -138,32 +139,112 @@ func hammer(h *harness) {
 	assert.NotZero(h, spared.Load())
 }
 
-// hammerLifetime frees a registration and its source as soon as deregister allows it, although the thread that ran the callback has
-// not come back from request or register. Rule 3 of cancel.h.
-func hammerLifetime(h *harness) {
-	const rounds = 500
-	random := rand.New(rand.NewPCG(seed(h), 3))
-	for i := range rounds {
-		s, r := h.source(), h.registration()
-		entered := make(chan struct{})
-		pause := random.IntN(200)
-		callback := func() {
-			close(entered)
-			for range pause {
-				h.Registrar.Requested(s)
+// rounds calls two functions at the same moment, on two threads, n times; next prepares a round and judges the one before.
+func (h *harness) rounds(n int, next func(round int), first, second func()) {
+	var begun, ended atomic.Int64
+	until := func(word *atomic.Int64, value int64) {
+		for spins := 0; word.Load() < value; spins++ {
+			if spins > 100 {
+				runtime.Gosched()
 			}
 		}
-		var runner <-chan struct{}
-		if i%2 == 0 {
+	}
+	var done [2]<-chan struct{}
+	for i, f := range []func(){first, second} {
+		done[i] = h.thread(func() {
+			for round := range n {
+				until(&begun, int64(round+1))
+				f()
+				ended.Add(1)
+			}
+		})
+	}
+	for round := range n {
+		next(round)
+		begun.Add(1)
+		until(&ended, int64(2*(round+1)))
+	}
+	next(n)
+	h.await("the last round", done[0])
+	h.await("the last round", done[1])
+}
+
+// spin takes about 5 ns times n; none for n < 0.
+func spin(n int) {
+	var word atomic.Int64
+	for range max(n, 0) {
+		word.Add(1)
+	}
+}
+
+// hammerMeeting lets one registration and one request meet, again and again: the callback is called exactly once.
+func hammerMeeting(h *harness) {
+	const n = 3000
+	random := rand.New(rand.NewPCG(seed(h), 5))
+	var s *cancel.SourceMemory
+	var r *cancel.RegistrationMemory
+	var wait, lead, result, late int
+	var calls atomic.Int64
+	h.rounds(n, func(round int) {
+		if round > 0 {
+			if calls.Load() != 1 {
+				h.Fatalf("round %d: register told %d, and the callback was called %d times", round, result, calls.Load())
+			}
+			late += result
+			lead += 2*result - 1 // the closer they are, the better
+			assert.Equal(h, cancel.Already, h.drop(r))
+			h.destroySource(s)
+		}
+		calls.Store(0)
+		s, r, wait = h.source(), h.registration(), lead+random.IntN(7)-3
+	}, func() {
+		spin(wait)
+		h.request(s)
+	}, func() {
+		spin(-wait)
+		result = h.register(s, r, func() { calls.Add(1) })
+	})
+	h.Logf("%d of %d came too late", late, n)
+}
+
+// hammerLifetime frees a registration and its source as soon as deregister allows it, although the thread that ran the callback has
+// not come back from request, or from register, in every other round. Rule 3 of cancel.h.
+func hammerLifetime(h *harness) {
+	const n = 3000
+	random := rand.New(rand.NewPCG(seed(h), 3))
+	var s *cancel.SourceMemory
+	var r *cancel.RegistrationMemory
+	var late bool
+	var wait, inside int
+	var entered atomic.Bool
+	callback := func() {
+		entered.Store(true)
+		spin(inside)
+	}
+	h.rounds(n, func(round int) {
+		entered.Store(false)
+		s, r, wait, inside = h.source(), h.registration(), random.IntN(20), random.IntN(50)
+		if late = round%2 != 0; late {
+			h.request(s)
+		} else {
 			h.register(s, r, callback)
-			runner = h.thread(func() { h.request(s) })
+		}
+	}, func() {
+		if late {
+			h.register(s, r, callback)
 		} else {
 			h.request(s)
-			runner = h.thread(func() { h.register(s, r, callback) })
 		}
-		h.await("the callback", entered)
-		assert.Equal(h, cancel.Already, h.drop(r))
+	}, func() {
+		for spins := 0; !entered.Load(); spins++ {
+			if spins > 100 {
+				runtime.Gosched()
+			}
+		}
+		spin(wait)
+		result := h.deregister(r)
 		h.destroySource(s)
-		h.await("its runner", runner)
-	}
+		h.destroy(r)
+		assert.Equal(h, cancel.Already, result)
+	})
 }

@@ -94,9 +94,9 @@ func (h *harness) registration() *cancel.RegistrationMemory {
 }
 
 func (h *harness) destroySource(s *cancel.SourceMemory) {
+	fill(s) // first of all, so as to catch who comes too late
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fill(s)
 	h.sources = append(h.sources, s)
 }
 

@@ -2,6 +2,7 @@ package canceltest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,11 @@ type scenario struct {
 func Run(t *testing.T, pair Pair, memory Memory) {
 	for _, table := range [][]scenario{basic, inside, concurrent, bridges} {
 		for _, s := range table {
-			t.Run(s.promise, func(t *testing.T) { s.run(newHarness(t, pair, memory)) })
+			t.Run(s.promise, func(t *testing.T) {
+				watchdog := time.AfterFunc(2*patience, func() { panic("canceltest: " + t.Name() + " does not end") })
+				defer watchdog.Stop()
+				s.run(newHarness(t, pair, memory))
+			})
 		}
 	}
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * ends.c: the C end of cancellation, alone, for the tests that let it meet the Go end. The files are those of the library.
+ * ends.c: what the tests that let the two ends of cancellation meet need of C, besides cancel.c itself.
  */
-#include "../../cancel.c"
-#include "../../cancel_host.c"
-
 #include "ends.h"
+
+#include "cancel_host.h"
 
 /* Another way to Go than weft_cancel_call_go, so that the Go end takes it for any function of C. */
 void ends_callback(void *context) { weft_cancel_call_go(context); }

@@ -1,10 +1,13 @@
 // Package ends gives the C end of cancellation to Go's tests, which cannot use cgo themselves. It compiles
 // capi/cancel.c alone, without the rest of the library, and installs the host as the library does.
+//
+// The files of capi and the header stand here as symbolic links, because the go command looks for changes in a package's own
+// directory only: a file that is merely included would be tested as it was when it was compiled first.
 package ends
 
 // #cgo CFLAGS: -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I${SRCDIR}/../../../include
 // #include <stdlib.h>
-// #include "../../cancel_host.h"
+// #include "cancel_host.h"
 // #include "ends.h"
 import "C"
 

@@ -1,0 +1,1 @@
+../../../include/weft/c/cancel.h

@@ -1,0 +1,1 @@
+../../cancel_host.h
