@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * io_linux.c: the system calls of I/O ops and sockets on Linux. All that is particular to the system is here; errno is theirs to change.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "lane_internal.h"
+
+int weft_error_from_os(int os_error) {
+    switch (os_error) {
+    case 0: return WEFT_OK;
+    case EINVAL: return WEFT_EINVAL;
+    case EOPNOTSUPP: /* and ENOTSUP, the same number */
+    case EAFNOSUPPORT:
+    case EPROTONOSUPPORT:
+    case ENOTSOCK:
+    case ENOSYS: return WEFT_ENOTSUP;
+    case EEXIST: return WEFT_EEXIST;
+    case ENOMEM:
+    case ENOBUFS: return WEFT_ENOMEM;
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC: return WEFT_ELIMIT;
+    case ECANCELED: return WEFT_ECANCELED;
+    case ETIMEDOUT: return WEFT_ETIMEDOUT;
+    case ECONNREFUSED: return WEFT_ECONNREFUSED;
+    case ECONNRESET:
+    case ECONNABORTED: return WEFT_ECONNRESET;
+    case EPIPE: return WEFT_EPIPE;
+    case ENOTCONN: return WEFT_ENOTCONN;
+    case EADDRINUSE: return WEFT_EADDRINUSE;
+    case EADDRNOTAVAIL: return WEFT_EADDRNOTAVAIL;
+    case ENETUNREACH:
+    case ENETDOWN:
+    case EHOSTUNREACH:
+    case EHOSTDOWN: return WEFT_EUNREACH;
+    case EACCES:
+    case EPERM: return WEFT_EACCES;
+    }
+    return WEFT_ESYSTEM;
+}
+
+/* Addresses. */
+
+typedef union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} address;
+
+static socklen_t address_of(const weft_endpoint *endpoint, address *address) {
+    memset(address, 0, sizeof *address);
+    if (endpoint->family == WEFT_IPV4) {
+        address->v4.sin_family = AF_INET;
+        address->v4.sin_port = htons(endpoint->port);
+        memcpy(&address->v4.sin_addr, endpoint->address, 4);
+        return sizeof address->v4;
+    }
+    address->v6.sin6_family = AF_INET6;
+    address->v6.sin6_port = htons(endpoint->port);
+    address->v6.sin6_scope_id = endpoint->scope;
+    memcpy(&address->v6.sin6_addr, endpoint->address, 16);
+    return sizeof address->v6;
+}
+
+static int endpoint_of(const address *address, weft_endpoint *endpoint) {
+    weft_endpoint e;
+    memset(&e, 0, sizeof e);
+    if (address->any.sa_family == AF_INET) {
+        e.family = WEFT_IPV4;
+        e.port = ntohs(address->v4.sin_port);
+        memcpy(e.address, &address->v4.sin_addr, 4);
+    } else if (address->any.sa_family == AF_INET6) {
+        e.family = WEFT_IPV6;
+        e.port = ntohs(address->v6.sin6_port);
+        e.scope = address->v6.sin6_scope_id;
+        memcpy(e.address, &address->v6.sin6_addr, 16);
+    } else {
+        return WEFT_ENOTSUP;
+    }
+    *endpoint = e;
+    return WEFT_OK;
+}
+
+/* Bytes. */
+
+enum { TRANSFER_MAX = 1 << 30 }; /* bytes in one call; the system cuts at about twice this, which would look like a short receive */
+
+/* What is left of an op's buffers; returns the number of pieces, and how many bytes they are. */
+static int pieces_of(const weft_io *io, struct iovec *pieces, size_t *asked) {
+    uint64_t skip = io->count;
+    size_t room = TRANSFER_MAX;
+    int n = 0;
+    const weft_buffer *buffers = io->data_;
+    for (uint64_t i = 0; i < io->length_ && room != 0; i++) {
+        if (skip >= buffers[i].length) {
+            skip -= buffers[i].length;
+            continue;
+        }
+        size_t length = buffers[i].length - skip;
+        if (length > room) length = room;
+        pieces[n++] = (struct iovec){(char *)buffers[i].data + skip, length};
+        room -= length;
+        skip = 0;
+    }
+    *asked = TRANSFER_MAX - room;
+    return n;
+}
+
+static int single_of(const weft_io *io, struct iovec *piece, size_t *asked) {
+    uint64_t left = io->length_ - io->count;
+    *asked = left > TRANSFER_MAX ? TRANSFER_MAX : (size_t)left;
+    *piece = (struct iovec){(char *)io->data_ + io->count, *asked};
+    return 1;
+}
+
+/* writev that never raises SIGPIPE. A worker has all signals blocked, and keeps one that is pending for good; on a thread of the host's the signal is
+ * held back for the call, and taken away if the call has raised it. */
+static ssize_t write_quietly(int32_t system, const struct iovec *pieces, int n) {
+    if (lane_self != NULL) return writev(system, pieces, n);
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    ssize_t moved = writev(system, pieces, n);
+    int error = errno;
+    if (moved < 0 && error == EPIPE && !was_pending) {
+        const struct timespec none = {0, 0};
+        while (sigtimedwait(&pipe_signal, NULL, &none) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return moved;
+}
+
+/* MSG_DONTWAIT although the descriptor is in non-blocking mode: the mode belongs to what is behind it, and another process may share that. */
+static ssize_t receive_pieces(int32_t system, bool file, struct iovec *pieces, int n) {
+    if (LANE_UNLIKELY(file)) return readv(system, pieces, n);
+    if (LANE_LIKELY(n == 1)) return recv(system, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT);
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)n};
+    return recvmsg(system, &message, MSG_DONTWAIT);
+}
+
+static ssize_t send_pieces(int32_t system, bool file, struct iovec *pieces, int n) {
+    if (LANE_UNLIKELY(file)) return write_quietly(system, pieces, n);
+    if (LANE_LIKELY(n == 1)) return send(system, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)n};
+    return sendmsg(system, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static inline io_attempt attempt_of_error(void) {
+    int error = errno;
+    if (error == EAGAIN || error == EWOULDBLOCK) return (io_attempt){.wait = true};
+    return (io_attempt){.os_error = error};
+}
+
+static inline io_attempt try_transfer(int32_t system, bool file, const weft_io *io, int direction) {
+    struct iovec pieces[WEFT_BUFFERS_MAX];
+    size_t asked;
+    int n = io->kind_ <= IO_SEND ? single_of(io, pieces, &asked) : pieces_of(io, pieces, &asked);
+    ssize_t moved;
+    do {
+        moved = direction == LANE_RECEIVE ? receive_pieces(system, file, pieces, n) : send_pieces(system, file, pieces, n);
+    } while (LANE_UNLIKELY(moved < 0) && errno == EINTR);
+    if (moved < 0) return attempt_of_error();
+    return (io_attempt){.moved = (uint64_t)moved, .partial = (size_t)moved < asked};
+}
+
+/* Connections. */
+
+static io_attempt try_accept(int32_t system) {
+    for (;;) {
+        int accepted = accept4(system, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (accepted >= 0) {
+            static const int on = 1;
+            setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* fails on what is not TCP, and may */
+            return (io_attempt){.accepted = accepted};
+        }
+        switch (errno) {
+        case EINTR:
+        /* The connection that was to be accepted has failed already (accept(2), "Error handling"): the next one, please. */
+        case ECONNABORTED:
+        case EPROTO:
+        case ENOPROTOOPT:
+        case ENETDOWN:
+        case ENETUNREACH:
+        case EHOSTDOWN:
+        case EHOSTUNREACH:
+        case ENONET: continue;
+        }
+        return attempt_of_error();
+    }
+}
+
+/* 24 bytes of endpoint, in the fields that a connect does not use otherwise. */
+void io_keep_peer(weft_io *io, const weft_endpoint *endpoint) {
+    uint64_t high;
+    memcpy(&io->length_, endpoint->address, 8);
+    memcpy(&high, endpoint->address + 8, 8);
+    io->data_ = (void *)(uintptr_t)high;
+    io->spare_[0] = endpoint->family | (uint64_t)endpoint->port << 16 | (uint64_t)endpoint->scope << 32;
+}
+
+static void peer_of(const weft_io *io, weft_endpoint *endpoint) {
+    uint64_t high = (uint64_t)(uintptr_t)io->data_;
+    endpoint->family = (uint16_t)io->spare_[0];
+    endpoint->port = (uint16_t)(io->spare_[0] >> 16);
+    endpoint->scope = (uint32_t)(io->spare_[0] >> 32);
+    memcpy(endpoint->address, &io->length_, 8);
+    memcpy(endpoint->address + 8, &high, 8);
+}
+
+/* connect, and on every event connect again: the system then says whether it is still in progress (the first event of a new socket comes without a
+ * cause), was established, or failed. SO_ERROR would not do: a receive on the same socket may have taken the error. */
+static io_attempt try_connect(int32_t system, weft_io *io) {
+    weft_endpoint peer;
+    address address;
+    peer_of(io, &peer);
+    socklen_t length = address_of(&peer, &address);
+    bool again = (io->flags_ & IO_CONNECTING) != 0;
+    int rc = connect(system, &address.any, length);
+    if (rc == 0) return (io_attempt){0};
+    /* Interrupted, it goes on in the background. */
+    if (errno == EINPROGRESS || errno == EINTR || (again && errno == EALREADY)) {
+        io->flags_ |= IO_CONNECTING;
+        return (io_attempt){.wait = true};
+    }
+    if (again && errno == EISCONN) return (io_attempt){0};
+    return (io_attempt){.os_error = errno};
+}
+
+io_attempt io_try(int32_t system, uint32_t hints, weft_io *io) {
+    bool file = (hints & IO_HINT_FILE) != 0;
+    switch (io->kind_) {
+    case IO_RECEIVE:
+    case IO_RECEIVE_BUFFERS: return try_transfer(system, file, io, LANE_RECEIVE);
+    case IO_SEND:
+    case IO_SEND_BUFFERS: return try_transfer(system, file, io, LANE_SEND);
+    case IO_ACCEPT: return try_accept(system);
+    default: return try_connect(system, io);
+    }
+}
+
+/* Sockets. */
+
+uint32_t io_kind_of(int32_t system) {
+    int protocol = 0;
+    socklen_t size = sizeof protocol;
+    if (getsockopt(system, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0) return errno == ENOTSOCK ? IO_HINT_FILE : 0;
+    return protocol == IPPROTO_TCP ? IO_HINT_STREAM : 0;
+}
+
+/* Not repeated on EINTR: on Linux the descriptor is gone. */
+void io_close(int32_t system) { close(system); }
+
+int io_socket(int family, int32_t *system) {
+    int made = socket(family == WEFT_IPV4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (made < 0) return weft_error_from_os(errno);
+    static const int on = 1;
+    setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    *system = made;
+    return WEFT_OK;
+}
+
+int io_listen(const weft_endpoint *endpoint, int backlog, int32_t *system) {
+    int32_t made;
+    int rc = io_socket(endpoint->family, &made);
+    if (rc != WEFT_OK) return rc;
+    static const int on = 1;
+    address address;
+    socklen_t length = address_of(endpoint, &address);
+    /* An IPv6 socket takes IPv6 alone, as on other systems, whatever this one's default is. */
+    if (setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        (endpoint->family == WEFT_IPV6 && setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+        bind(made, &address.any, length) != 0 || listen(made, backlog == 0 ? INT_MAX : backlog) != 0) {
+        rc = weft_error_from_os(errno);
+        close(made);
+        return rc;
+    }
+    *system = made;
+    return WEFT_OK;
+}
+
+int io_shutdown(int32_t system, int directions) {
+    int how = directions == WEFT_SHUTDOWN_RECEIVE ? SHUT_RD : directions == WEFT_SHUTDOWN_SEND ? SHUT_WR : SHUT_RDWR;
+    return shutdown(system, how) == 0 ? WEFT_OK : weft_error_from_os(errno);
+}
+
+int io_local(int32_t system, weft_endpoint *endpoint) {
+    address address;
+    socklen_t size = sizeof address;
+    memset(&address, 0, sizeof address);
+    if (getsockname(system, &address.any, &size) != 0) return weft_error_from_os(errno);
+    return endpoint_of(&address, endpoint);
+}
+
+int io_remote(int32_t system, weft_endpoint *endpoint) {
+    address address;
+    socklen_t size = sizeof address;
+    memset(&address, 0, sizeof address);
+    if (getpeername(system, &address.any, &size) != 0) return weft_error_from_os(errno);
+    return endpoint_of(&address, endpoint);
+}

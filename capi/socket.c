@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * socket.c: the calls of weft/c/io.h that are no ops: opening, closing, shutdown, names. Arguments are checked here; the system's part is in
+ * io_linux.c, and the descriptor table's in core/descriptor.go.
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "export.h"
+#include "io.h"
+#include "lane_internal.h"
+
+/* A runtime that takes descriptors. */
+static int open_runtime(weft_runtime handle, lane_runtime **runtime) {
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    *runtime = lane_runtime_of(handle.id);
+    if (*runtime == NULL) return WEFT_EBADHANDLE;
+    return atomic_load_explicit(&(*runtime)->state, memory_order_relaxed) == LANE_RUNNING ? WEFT_OK : WEFT_ESTOPPED;
+}
+
+int weft_descriptor_open(weft_runtime handle, intptr_t system, weft_descriptor *descriptor) {
+    if (descriptor == NULL || system < 0 || system > INT32_MAX) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    int rc = open_runtime(handle, &runtime);
+    if (rc != WEFT_OK) return rc;
+    int saved = errno;
+    rc = io_register(runtime, (int32_t)system, io_kind_of((int32_t)system), descriptor);
+    errno = saved;
+    return rc;
+}
+
+int weft_descriptor_close(weft_descriptor descriptor) {
+    if (descriptor.id == 0) return WEFT_OK;
+    lane_runtime *runtime;
+    lane_descriptor *record;
+    int rc = io_find(descriptor, &runtime, &record);
+    if (rc != WEFT_OK) return rc;
+    int saved = errno;
+    LANE_COUNT(runtime, crossings, 1);
+    uint64_t waited[2] = {0, 0};
+    rc = weftgo_descriptor_close(atomic_load_explicit(&runtime->id, memory_order_relaxed), descriptor.id, waited);
+    for (int i = 0; i < 2; i++)
+        if (waited[i] != 0) lane_finish(runtime, (weft_op *)(uintptr_t)waited[i]);
+    errno = saved;
+    return rc;
+}
+
+int weft_descriptor_system(weft_descriptor descriptor, intptr_t *system) {
+    if (system == NULL) return WEFT_EINVAL;
+    lane_descriptor *record;
+    int rc = io_pin(descriptor, &record);
+    if (rc != WEFT_OK) return rc;
+    *system = atomic_load_explicit(&record->system, memory_order_relaxed);
+    io_unpin(record);
+    return WEFT_OK;
+}
+
+/* Registers a socket that was just made. Its kind is known, so the system is not asked. */
+static int adopt(lane_runtime *runtime, int32_t system, weft_descriptor *descriptor) {
+    int rc = io_register(runtime, system, IO_HINT_STREAM, descriptor);
+    if (rc != WEFT_OK) io_close(system);
+    return rc;
+}
+
+int weft_tcp_open(weft_runtime handle, int family, weft_descriptor *descriptor) {
+    if (descriptor == NULL || (family != WEFT_IPV4 && family != WEFT_IPV6)) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    int rc = open_runtime(handle, &runtime);
+    if (rc != WEFT_OK) return rc;
+    int saved = errno;
+    int32_t system;
+    rc = io_socket(family, &system);
+    if (rc == WEFT_OK) rc = adopt(runtime, system, descriptor);
+    errno = saved;
+    return rc;
+}
+
+int weft_tcp_listen(weft_runtime handle, const weft_endpoint *endpoint, int backlog, weft_descriptor *descriptor) {
+    if (descriptor == NULL || endpoint == NULL || backlog < 0) return WEFT_EINVAL;
+    if (endpoint->family != WEFT_IPV4 && endpoint->family != WEFT_IPV6) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    int rc = open_runtime(handle, &runtime);
+    if (rc != WEFT_OK) return rc;
+    int saved = errno;
+    int32_t system;
+    rc = io_listen(endpoint, backlog, &system);
+    if (rc == WEFT_OK) rc = adopt(runtime, system, descriptor);
+    errno = saved;
+    return rc;
+}
+
+int weft_shutdown(weft_descriptor descriptor, int directions) {
+    if (directions < WEFT_SHUTDOWN_RECEIVE || directions > (WEFT_SHUTDOWN_RECEIVE | WEFT_SHUTDOWN_SEND)) return WEFT_EINVAL;
+    lane_descriptor *record;
+    int rc = io_pin(descriptor, &record);
+    if (rc != WEFT_OK) return rc;
+    int saved = errno;
+    rc = io_shutdown(atomic_load_explicit(&record->system, memory_order_relaxed), directions);
+    io_unpin(record);
+    errno = saved;
+    return rc;
+}
+
+static int name_of(weft_descriptor descriptor, weft_endpoint *endpoint, int (*ask)(int32_t, weft_endpoint *)) {
+    if (endpoint == NULL) return WEFT_EINVAL;
+    lane_descriptor *record;
+    int rc = io_pin(descriptor, &record);
+    if (rc != WEFT_OK) return rc;
+    int saved = errno;
+    rc = ask(atomic_load_explicit(&record->system, memory_order_relaxed), endpoint);
+    io_unpin(record);
+    errno = saved;
+    return rc;
+}
+
+int weft_local_endpoint(weft_descriptor descriptor, weft_endpoint *endpoint) { return name_of(descriptor, endpoint, io_local); }
+
+int weft_remote_endpoint(weft_descriptor descriptor, weft_endpoint *endpoint) { return name_of(descriptor, endpoint, io_remote); }
