@@ -57,7 +57,7 @@ TEST_CASE("when_all: a tuple in the order of the arguments") {
         CHECK(std::get<0>(all) == 1);
         CHECK(*std::get<1>(all) == 2);
         CHECK(&std::get<2>(all).get() == &target);
-        static_assert(std::is_void_v<decltype((co_await weft::when_all(nothing(), nothing())))>);
+        static_assert(std::is_void_v<weft::await_result<decltype(weft::when_all(nothing(), nothing()))>>);
         co_await weft::when_all(nothing(), weft::sleep_for(1us));
         const auto [one] = co_await weft::when_all(value(5));
         CHECK(one == 5);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// weft/detail/frame_pool.hpp: reuse, one-way traffic, bursts, the end of a thread; and what allocates at all. This file
+// replaces operator new for the whole program, to count.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include <weft/async_scope.hpp>
+#include <weft/cancellation.hpp>
+#include <weft/channel.hpp>
+#include <weft/detail/frame_pool.hpp>
+#include <weft/event.hpp>
+#include <weft/mutex.hpp>
+#include <weft/sleep.hpp>
+#include <weft/sync_wait.hpp>
+#include <weft/this_task.hpp>
+#include <weft/timeout.hpp>
+#include <weft/when_all.hpp>
+#include <weft/when_any.hpp>
+#include <weft/with_token.hpp>
+
+#include "support.hpp"
+
+namespace {
+
+std::atomic<long> allocated{0}; // calls of operator new
+std::atomic<long> live{0};      // and those that have not come back
+
+} // namespace
+
+void *operator new(std::size_t size) {
+    void *memory = std::malloc(size == 0 ? 1 : size);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    allocated.fetch_add(1, std::memory_order_relaxed);
+    live.fetch_add(1, std::memory_order_relaxed);
+    return memory;
+}
+
+void operator delete(void *memory) noexcept {
+    if (memory != nullptr) {
+        live.fetch_sub(1, std::memory_order_relaxed);
+        std::free(memory);
+    }
+}
+
+void operator delete(void *memory, std::size_t) noexcept { operator delete(memory); }
+
+using weft::detail::frame_allocate;
+using weft::detail::frame_free;
+
+TEST_CASE("frame pool: every size fits, is aligned and comes back") {
+    std::vector<std::pair<void *, std::size_t>> frames;
+    for (std::size_t size = 1; size < 5000; size += 7) {
+        void *memory = frame_allocate(size);
+        CHECK(reinterpret_cast<std::uintptr_t>(memory) % __STDCPP_DEFAULT_NEW_ALIGNMENT__ == 0);
+        std::fill_n(static_cast<unsigned char *>(memory), size, static_cast<unsigned char>(size));
+        frames.emplace_back(memory, size);
+    }
+    bool intact = true;
+    for (const auto &[memory, size] : frames) {
+        for (std::size_t i = 0; i < size; ++i) {
+            intact = intact && static_cast<unsigned char *>(memory)[i] == static_cast<unsigned char>(size);
+        }
+        frame_free(memory, size);
+    }
+    CHECK(intact);
+}
+
+#if !WEFT_DETAIL_CHECKED_MEMORY
+TEST_CASE("frame pool: what is freed is given out again, without the allocator") {
+    void *first = frame_allocate(100);
+    frame_free(first, 100);
+    const long before = allocated;
+    for (int i = 0; i < 1000; ++i) {
+        void *memory = frame_allocate(128); // the same class
+        CHECK(memory == first);
+        frame_free(memory, 128);
+    }
+    CHECK(allocated == before);
+}
+
+TEST_CASE("frame pool: a million frames that are freed on another thread than allocated") {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<void *> queue;
+    constexpr int frames = 1'000'000;
+    constexpr std::size_t most = 1000; // in flight
+    const long before = live;
+    long peak = 0;
+    std::thread consumer([&] {
+        for (int done = 0; done < frames;) {
+            std::deque<void *> taken;
+            {
+                std::unique_lock lock(mutex);
+                changed.wait(lock, [&] { return !queue.empty(); });
+                taken.swap(queue);
+                changed.notify_all();
+            }
+            for (void *memory : taken) {
+                frame_free(memory, 256);
+                ++done;
+            }
+        }
+    });
+    for (int i = 0; i < frames; ++i) {
+        void *memory = frame_allocate(256);
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return queue.size() < most; });
+        queue.push_back(memory);
+        changed.notify_all();
+        if (i % 1024 == 0) {
+            peak = std::max(peak, live - before);
+        }
+    }
+    consumer.join();
+    MESSAGE("at most " << peak << " blocks");
+    CHECK(peak < 5000);
+    CHECK(live - before < 5000);
+}
+
+TEST_CASE("frame pool: after a burst the peak is given back") {
+    const long before = live;
+    {
+        std::vector<void *> frames;
+        for (int i = 0; i < 300'000; ++i) {
+            frames.push_back(frame_allocate(128));
+        }
+        CHECK(live - before >= 200'000);
+        for (void *memory : frames) {
+            frame_free(memory, 128);
+        }
+    }
+    const long kept = live - before;
+    MESSAGE(kept << " blocks kept");
+    CHECK(kept <= static_cast<long>(weft::detail::frame_depot_bytes / 128) + 2 * 32);
+}
+
+TEST_CASE("frame pool: a thread that ends gives back what it had") {
+    const long before = live;
+    std::thread([&] {
+        std::vector<void *> frames;
+        for (int i = 0; i < 10; ++i) {
+            frames.push_back(frame_allocate(1500));
+        }
+        for (void *memory : frames) {
+            frame_free(memory, 1500);
+        }
+    }).join();
+    std::thread([&, memory = frame_allocate(1400)] { frame_free(memory, 1400); }).join(); // one that only frees
+    CHECK(live - before <= 0);
+}
+
+// From here on frames come from the pool, so that whatever else allocates shows.
+TEST_CASE("frame pool: awaiting allocates nothing") {
+    test::run(1, []() -> weft::task<> {
+        weft::event set(true);
+        weft::auto_reset_event automatic;
+        weft::mutex mutex;
+        weft::channel<int> channel(2);
+        const weft::cancellation_source source;
+        const auto child = []() -> weft::task<int> { co_return 1; };
+        const auto everything = [&]() -> weft::task<> {
+            co_await weft::this_task::yield();
+            co_await weft::current_scheduler().schedule();
+            co_await weft::sleep_for(std::chrono::nanoseconds(1));
+            co_await set.wait();
+            automatic.set();
+            co_await automatic.wait();
+            const auto guard = co_await mutex.scoped_lock();
+            static_cast<void>(co_await channel.send(1));
+            static_cast<void>(co_await channel.receive());
+            static_cast<void>(co_await child());
+            static_cast<void>(co_await weft::when_all(child(), child()));
+            static_cast<void>(co_await weft::when_any(child(), child()));
+            static_cast<void>(co_await weft::timeout(child(), std::chrono::hours(1)));
+            static_cast<void>(co_await weft::this_task::token());
+            weft::async_scope scope;
+            scope.spawn(child());
+            co_await scope.join();
+        };
+        for (int i = 0; i < 10; ++i) { // fills the pool
+            co_await everything();
+            co_await (everything() | weft::with_token(source.token()));
+        }
+        const long before = allocated;
+        for (int i = 0; i < 100; ++i) {
+            co_await everything();
+            co_await (everything() | weft::with_token(source.token()));
+        }
+        CHECK(allocated - before == 0);
+    });
+}
+#endif
