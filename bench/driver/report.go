@@ -86,13 +86,17 @@ func writeJSON(path string, all []record) error {
 }
 
 // find looks for the cell of a column that belongs beside `workers` workers: the one with as many, or the only one of a peer
-// that has no number of workers to choose.
+// that has no number of workers to choose. Where a peer lacks a work, one like it may stand in.
 func find(all []record, name, column string, workers int) (record, bool) {
 	for _, r := range all {
 		at := slices.IndexFunc(peers, func(p peer) bool { return p.name == r.Peer })
 		if r.Work == name && peers[at].column == column && (r.Workers == workers || r.Fixed) {
 			return r, true
 		}
+	}
+	at := slices.IndexFunc(works, func(w work) bool { return w.name == name })
+	if like := works[at].like; like != "" && !slices.Contains(subjects, column) {
+		return find(all, like, column, workers)
 	}
 	return record{}, false
 }
@@ -112,7 +116,7 @@ func (b *bench) report(programs string) string {
 	all := b.records()
 	var t strings.Builder
 	fmt.Fprintf(&t, "# Benchmark results\n\n%s\n", machine(programs))
-	fmt.Fprintf(&t, "%d rounds, interleaved, a process for each sample.", b.rounds)
+	fmt.Fprintf(&t, "Rounds: %d, interleaved, a process for each sample.", b.rounds)
 	if b.scale != 1 {
 		fmt.Fprintf(&t, " **Counts scaled by %g: not a measurement.**", b.scale)
 	}
@@ -201,7 +205,7 @@ func table(all []record, what string, rows []row) string {
 				if r, ok := find(all, at.work.name, c, workers); ok {
 					if _, has := r.metric(at.metric); has {
 						cells[i] = cell(r, weft, at.metric)
-						empty = false
+						empty = empty && r.Work != at.work.name
 					}
 				}
 			}
@@ -218,7 +222,7 @@ func cell(r, weft record, metric string) string {
 	value, _ := r.metric(metric)
 	text := show(metric, value)
 	if metric == "" {
-		text = show(metric, r.Median) + " / " + show(metric, r.Min)
+		text = pair(r.Median, r.Min)
 	}
 	if ours, ok := weft.metric(metric); ok && weft.Peer != "" && !slices.Contains(subjects, r.Peer) && value > 0 {
 		text += fmt.Sprintf(" (%s)", digits(ours/value))
@@ -227,6 +231,15 @@ func cell(r, weft record, metric string) string {
 		text += " " + r.Peer
 	}
 	return text
+}
+
+// pair is "12.3 / 11.9 ns".
+func pair(median, least float64) string {
+	first, second := show("", median), show("", least)
+	if unit := second[strings.LastIndex(second, " "):]; strings.HasSuffix(first, unit) {
+		first = strings.TrimSuffix(first, unit)
+	}
+	return first + " / " + second
 }
 
 // show writes a value with the unit that its name tells.

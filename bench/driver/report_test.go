@@ -122,7 +122,7 @@ func TestRatiosStandBesideTheRightNumberOfWorkers(t *testing.T) {
 	if r, _ := own(all, "chain", 2); r.Peer != "weft" {
 		t.Errorf("own is %q", r.Peer)
 	}
-	for _, want := range []string{"8.00 ns / 8.00 ns (1.25) resume_loop", "1.00 us / 1.00 us (0.0100)", "| chain | hop | 2 | 10.0 ns / 10.0 ns |"} {
+	for _, want := range []string{"8.00 / 8.00 ns (1.25) resume_loop", "1.00 / 1.00 us (0.0100)", "| chain | hop | 2 | 10.0 / 10.0 ns |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -185,10 +185,31 @@ func TestTheCInterfaceStandsInWhereTheLayerHasNothing(t *testing.T) {
 	b := filled(t, map[string][]float64{"timer_cancel/weft_c": {30}, "timer_cancel/go": {300}},
 		map[string]int{"timer_cancel/weft_c": 1, "timer_cancel/go": 1})
 	all := b.records()
-	if text := table(all, "per", mainRows()); !strings.Contains(text, "300 ns / 300 ns (0.100)") {
+	if text := table(all, "per", mainRows()); !strings.Contains(text, "300 / 300 ns (0.100)") {
 		t.Errorf("no ratio in\n%s", text)
 	}
 	if text := goalTable(all); !strings.Contains(text, "| timer_cancel | over go's | 1 | 0.100 | 0.200 | yes |") {
 		t.Errorf("no goal in\n%s", text)
+	}
+}
+
+func TestAPairSharesItsUnit(t *testing.T) {
+	for want, c := range map[string][2]float64{"12.3 / 11.9 ns": {12.34, 11.9}, "1.20 us / 900 ns": {1200, 900}, "100 / 100 ms": {1e8, 1e8}} {
+		if got := pair(c[0], c[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestALikeWorkStandsInForPeersOnly(t *testing.T) {
+	b := filled(t, map[string][]float64{"chain/weft": {10}, "chain_spawn/weft": {20}, "chain/go": {100}, "chain/weft_c": {5}},
+		map[string]int{"chain/weft": 1, "chain_spawn/weft": 1, "chain/go": 1, "chain/weft_c": 1})
+	text := table(b.records(), "per", mainRows())
+	if want := "| chain_spawn | hop | 1 | 20.0 / 20.0 ns | - | 100 / 100 ns (0.200) |"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+	alone := filled(t, map[string][]float64{"chain/go": {100}}, map[string]int{"chain/go": 1})
+	if text := table(alone.records(), "per", mainRows()); strings.Contains(text, "chain_spawn") {
+		t.Errorf("a row of stand-ins only:\n%s", text)
 	}
 }

@@ -17,6 +17,7 @@ type work struct {
 	kind        kind
 	per         string   // what the time is per
 	connections int      // of the client of a server
+	like        string   // work whose result stands in for peers that have no such difference
 	more        []string // names of further results that are worth a row
 }
 
@@ -27,7 +28,7 @@ var works = []work{
 	{name: "micro_outside_batch", per: "task"},
 	{name: "micro_inside", per: "task"},
 	{name: "chain", per: "hop"},
-	{name: "chain_spawn", per: "hop"},
+	{name: "chain_spawn", per: "hop", like: "chain"},
 	{name: "yield2", per: "yield"},
 	{name: "yield1000", per: "yield"},
 	{name: "fib30", per: "fork"},

@@ -10,8 +10,6 @@
 
 #include "forkjoin.hpp"
 
-namespace tbb = oneapi::tbb;
-
 namespace {
 
 struct outside {
