@@ -50,6 +50,18 @@ function(weft_add_go_library shared archive)
     list(FILTER sources EXCLUDE REGEX "_test\\.go$")
     list(APPEND sources "${source}/include/weft.h" "${source}/go.mod" "${source}/go.sum" "${WEFT_GO}")
 
+    # The go command knows the files of a package by their folder, so a change of the headers in include/ would leave it with objects from its
+    # cache: their hash stands in the flags, which it does know.
+    set(hashes "")
+    file(GLOB headers CONFIGURE_DEPENDS "${source}/include/weft.h" "${source}/include/weft/c/*.h")
+    set_property(DIRECTORY "${source}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
+    foreach(header IN LISTS headers)
+        file(SHA256 "${header}" hash)
+        string(APPEND hashes "${hash}")
+    endforeach()
+    string(SHA256 hash "${hashes}")
+    set(WEFT_CGO_CFLAGS "${WEFT_CGO_CFLAGS} -DWEFT_HEADERS=0x${hash}")
+
     # -O2 -g stays: the default of cgo, which CGO_CFLAGS would otherwise replace.
     set(go "${CMAKE_COMMAND}" -E env ${weft_go_environment} "CC=${CMAKE_C_COMPILER}"
         "CGO_CFLAGS=-O2 -g ${WEFT_CGO_CFLAGS}" "CGO_LDFLAGS=-O2 -g ${WEFT_CGO_LDFLAGS}"
