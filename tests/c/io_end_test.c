@@ -370,6 +370,35 @@ static void start_data_and_cancel(void **state)
     closes(r.descriptor);
 }
 
+/* Start and cancel from two threads, and nothing that would end the op otherwise: the request is not lost, wherever it falls. */
+static void start_and_cancel(void **state)
+{
+    (void)state;
+    race r = {.over = false};
+    r.descriptor = connected_to(runtime, &r.peer);
+    pthread_barrier_init(&r.gate, NULL, 2);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, canceller, &r), 0);
+    long at_once = 0;
+    char got[4];
+    for (long i = 0; i < scaled(20000); i++) {
+        fresh(&r.c);
+        pthread_barrier_wait(&r.gate);
+        int rc = weft_recv(&r.c.io, r.descriptor, got, 4, 0);
+        pthread_barrier_wait(&r.gate);
+        assert_int_equal(r.cancelled, WEFT_OK);
+        assert_int_equal(status_of(&r.c, rc), WEFT_ECANCELED);
+        at_once += rc;
+    }
+    r.over = true;
+    pthread_barrier_wait(&r.gate);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&r.gate);
+    assert_true(at_once > 0 && at_once < scaled(20000)); /* requests fell on both sides of the wait */
+    close(r.peer);
+    closes(r.descriptor);
+}
+
 static void *closer(void *argument)
 {
     race *r = argument;
@@ -435,6 +464,7 @@ int main(void)
         IO_TEST(ended_peers_cost_nothing),
         IO_TEST(forked_child),
         IO_TEST(start_data_and_cancel),
+        IO_TEST(start_and_cancel),
         IO_TEST(start_data_and_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,21 +34,25 @@ static void receive_takes_what_is_there(void **state)
     closes(descriptor);
 }
 
+/* The end behind bytes: seen at once, later, or in one event with them while a receive waits. It must not be waited for, and it stays. */
 static void end_of_stream(void **state)
 {
     (void)state;
-    for (int late = 0; late < 2; late++) {
+    enum { TOGETHER, LATER, WAITING, WAYS };
+    for (int way = 0; way < WAYS; way++) {
         int peer;
         weft_descriptor descriptor = connected_to(runtime, &peer);
         call c;
         char got[8];
-        writes(peer, "abc");
-        if (late) readable(descriptor);
+        int rc = WEFT_OK;
+        if (way == WAITING) starts_waiting(&c, weft_recv(fresh(&c), descriptor, got, 8, 0));
+        /* Held back, they leave in one segment with the end. */
+        assert_int_equal(send(peer, "abc", 3, way == LATER ? 0 : MSG_MORE), 3);
+        if (way == LATER) readable(descriptor);
         shutdown(peer, SHUT_WR);
-        int rc = weft_recv(fresh(&c), descriptor, got, 8, 0);
+        if (way != WAITING) rc = weft_recv(fresh(&c), descriptor, got, 8, 0);
         assert_int_equal(status_of(&c, rc), WEFT_OK);
         assert_int_equal(c.io.count, 3);
-        /* The end came together with the bytes, or right behind them; and it stays. */
         for (int i = 0; i < 3; i++) {
             rc = weft_recv(fresh(&c), descriptor, got, 8, 0);
             assert_int_equal(status_of(&c, rc), WEFT_OK);
@@ -355,9 +359,10 @@ static void dialogue_crosses_no_border(void **state)
     close(peer);
     wait_for(&e.finished, 1);
     closes(e.descriptor);
-    assert_int_equal(after.io_started - before.io_started, 2 * MESSAGES);
+    /* The last answer is here before its worker has started the next receive: so one more or less. */
+    assert_in_range(after.io_started - before.io_started, 2 * MESSAGES - 1, 2 * MESSAGES + 1);
     assert_true(after.io_events - before.io_events <= MESSAGES + 10);
-    assert_true(after.io_immediate - before.io_immediate >= MESSAGES); /* the sends */
+    assert_true(after.io_immediate - before.io_immediate >= MESSAGES - 1); /* the sends */
     /* Ends of batches and the like, not one for a message. */
     assert_true(after.crossings - before.crossings < MESSAGES / 50);
 }
