@@ -29,7 +29,7 @@ public:
     }
 
 protected:
-    environment environment_;
+    environment environment_{};
 };
 
 class [[nodiscard]] token_awaiter : public environment_awaiter {

@@ -30,17 +30,17 @@ struct all_results<std::tuple<task<T>...>> {
     static constexpr bool is_void = (std::is_void_v<T> && ...);
     using type = std::conditional_t<is_void, void, std::tuple<value_of<T>...>>;
 
-    static type take(std::tuple<task<T>...> &children) {
-        // In order, so that of several exceptions the first child's is thrown.
-        return std::apply(
-            [](task<T> &...child) -> type {
-                if constexpr (is_void) {
-                    (static_cast<void>(take_value(child)), ...);
-                } else {
-                    return type{take_value(child)...};
-                }
-            },
-            children);
+    static type take(std::tuple<task<T>...> &children) { return take(children, std::index_sequence_for<T...>()); }
+
+private:
+    // In order, so that of several exceptions the first child's is thrown.
+    template <std::size_t... I>
+    static type take(std::tuple<task<T>...> &children, std::index_sequence<I...>) {
+        if constexpr (is_void) {
+            (static_cast<void>(take_value(std::get<I>(children))), ...);
+        } else {
+            return type{take_value(std::get<I>(children))...};
+        }
     }
 };
 
@@ -93,6 +93,8 @@ private:
 template <class Children>
 class [[nodiscard]] when_all_operation {
 public:
+    template <class... A>
+    explicit when_all_operation(std::in_place_t, A &&...work) : children_(detail::as_task(std::forward<A>(work))...) {}
     explicit when_all_operation(Children &&children) noexcept : children_(std::move(children)) {}
     [[nodiscard]] detail::all_awaiter<Children> operator co_await() && { return detail::all_awaiter<Children>(children_); }
 
@@ -106,7 +108,8 @@ private:
 /// not cancelled (async_scope does that). Cancel: each child sees the request. Single use.
 template <awaitable... A>
 [[nodiscard]] auto when_all(A &&...work) {
-    return when_all_operation(std::tuple(detail::as_task(std::forward<A>(work))...));
+    using children = std::tuple<decltype(detail::as_task(std::forward<A>(work)))...>;
+    return when_all_operation<children>(std::in_place, std::forward<A>(work)...);
 }
 
 /// when_all for a range of awaitables, which are moved from. The result is a vector in the order of the range.

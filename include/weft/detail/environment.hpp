@@ -16,8 +16,8 @@
 namespace weft::detail {
 
 struct environment {
-    weft_runtime home{0};              // where the coroutine resumes; {0}: wherever it is resumed; or a run_loop
-    weft_cancel_token token = nullptr; // outlives the coroutine; nullptr is never requested
+    weft_runtime home;       // where the coroutine resumes; {0}: wherever it is resumed; or a run_loop
+    weft_cancel_token token; // outlives the coroutine; nullptr is never requested
 };
 
 template <class Promise>

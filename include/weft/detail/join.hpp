@@ -10,6 +10,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <functional>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -60,13 +61,20 @@ template <class T>
     return children.size();
 }
 
+// Inlined by force, because what goes through a closure goes through memory: the children's fields would be written in
+// halves and read back whole, which stalls.
+template <class... T, class F, std::size_t... I>
+[[gnu::always_inline]] inline void for_each(std::tuple<task<T>...> &children, F &f, std::index_sequence<I...>) {
+    (f(std::get<I>(children)), ...);
+}
+
 template <class... T, class F>
-void for_each(std::tuple<task<T>...> &children, F &&f) {
-    std::apply([&f](auto &...child) { (f(child), ...); }, children);
+[[gnu::always_inline]] inline void for_each(std::tuple<task<T>...> &children, F f) {
+    for_each(children, f, std::index_sequence_for<T...>());
 }
 
 template <class T, class F>
-void for_each(std::vector<task<T>> &children, F &&f) {
+[[gnu::always_inline]] inline void for_each(std::vector<task<T>> &children, F f) {
     for (task<T> &child : children) {
         f(child);
     }
@@ -74,11 +82,11 @@ void for_each(std::vector<task<T>> &children, F &&f) {
 
 template <class Children>
 void require_tasks(Children &children) {
-    for_each(children, [](auto &child) {
-        if (!child) {
-            throw std::logic_error("weft: an empty task was awaited");
-        }
-    });
+    bool empty = false;
+    for_each(children, [&empty](const auto &child) { empty = empty || !child; });
+    if (empty) [[unlikely]] {
+        throw std::logic_error("weft: an empty task was awaited");
+    }
 }
 
 class join_state : public completion {
@@ -96,7 +104,7 @@ public:
         pending_.store(total, std::memory_order_relaxed); // the queue hands it to whoever takes a child
         std::coroutine_handle<> last;
         std::size_t left = total;
-        for_each(children, [&](auto &child) {
+        for_each(children, [this, inherited, &last, &left](auto &child) {
             child.handle().promise().start(*this, inherited);
             if (--left == 0) {
                 last = child.handle();

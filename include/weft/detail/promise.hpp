@@ -34,7 +34,7 @@ struct completion {
 
 class promise_base {
 public:
-    promise_base() noexcept : links_() {}
+    promise_base() noexcept {} // start sets the links
     promise_base(const promise_base &) = delete;
     promise_base &operator=(const promise_base &) = delete;
 
@@ -45,14 +45,12 @@ public:
     [[nodiscard]] environment &weft_environment() noexcept { return links_.environment; }
 
     /// Starts with a coroutine to resume at the end, on the home that it has now.
-    void start(std::coroutine_handle<> continuation, const environment &inherited) noexcept {
-        links_ = {continuation.address(), inherited, inherited.home};
-    }
+    void start(std::coroutine_handle<> continuation, environment inherited) noexcept { start(continuation.address(), inherited); }
 
     /// Starts with a completion to call at the end.
-    void start(completion &at_end, const environment &inherited) noexcept {
+    void start(completion &at_end, environment inherited) noexcept {
         static_assert(alignof(completion) >= 2);
-        links_ = {reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(&at_end) | 1U), inherited, inherited.home};
+        start(reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(&at_end) | 1U), inherited);
     }
 
     /// Lets the continuation resume somewhere else.
@@ -95,10 +93,18 @@ public:
     }
 
 private:
+    // A word at a time: a struct that is built and then copied is written in halves and read whole, which stalls.
+    void start(void *continuation, environment inherited) noexcept {
+        links_.continuation = continuation;
+        links_.environment.home = inherited.home;
+        links_.environment.token = inherited.token;
+        links_.return_to = inherited.home;
+    }
+
     struct links {
-        void *continuation = nullptr; // a frame's address, or a completion's with bit 0 set
+        void *continuation; // a frame's address, or a completion's with bit 0 set
         detail::environment environment;
-        weft_runtime return_to{0}; // home of the continuation
+        weft_runtime return_to; // home of the continuation
     };
 
     union {
