@@ -130,9 +130,11 @@ private:
     // resets the connection, and the client may never see what was sent before. So: say that nothing more comes, and read until the
     // client has understood.
     weft::task<> linger() {
-        if (stream_.try_shutdown(weft::direction::send) == WEFT_OK) {
-            while ((co_await stream_.try_receive(std::span(in_.get(), in_bytes))).count != 0) {
-            }
+        if (stream_.try_shutdown(weft::direction::send) != WEFT_OK) {
+            co_return;
+        }
+        for (weft::io_result received{WEFT_OK, 0, 1}; received.count != 0;) {
+            received = co_await stream_.try_receive(std::span(in_.get(), in_bytes));
         }
     }
 

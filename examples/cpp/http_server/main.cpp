@@ -102,7 +102,8 @@ weft::task<> serve(http::service& service, weft::tcp_stream stream) {
     http::connection connection(service, std::move(stream));
     try {
         co_await connection.serve();
-    } catch (const std::exception& e) { // one connection that fails is no reason to end the others
+    } catch (const weft::operation_cancelled&) { // the grace is over
+    } catch (const std::exception& e) {          // one connection that fails is no reason to end the others
         std::fprintf(stderr, "connection: %s\n", e.what());
     }
 }
