@@ -3,7 +3,8 @@
 // weft/tcp_stream.hpp: one connection, as a move-only owner of its descriptor.
 //
 // Every operation comes in two forms. receive() throws what went wrong; try_receive() returns it, for programs whose
-// connections end all the time. For all of them:
+// connections end all the time. Under timeout() use the first: the second never fails, so there it gives WEFT_ECANCELED when
+// the time is over. For all of them:
 //   Resumes    on the awaiting task's home; without a suspension when the result is there at once.
 //   Cancel     a request of the task's token, and the stop of the runtime, end a waiting operation with operation_cancelled
 //              (WEFT_ECANCELED). What the system had moved by then is reported as success and never lost.
