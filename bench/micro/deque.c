@@ -74,13 +74,16 @@ static inline op *pop(enum kind kind) {
 }
 
 static __attribute__((noinline)) void run_fence(void) {
-    for (op *o; (o = pop(FENCE)) != NULL;) o->run(o);
+    for (op *o; (o = pop(FENCE)) != NULL;)
+        o->run(o);
 }
 static __attribute__((noinline)) void run_asymmetric(void) {
-    for (op *o; (o = pop(ASYMMETRIC)) != NULL;) o->run(o);
+    for (op *o; (o = pop(ASYMMETRIC)) != NULL;)
+        o->run(o);
 }
 static __attribute__((noinline)) void run_the(void) {
-    for (op *o; (o = pop(THE)) != NULL;) o->run(o);
+    for (op *o; (o = pop(THE)) != NULL;)
+        o->run(o);
 }
 static void hop(op *o) {
     if (--o->left) push(o);
@@ -90,7 +93,8 @@ static void hop(op *o) {
 static inline void enter(void) {
     atomic_store_explicit(&deque.turn, 1, relaxed);
     compiler_barrier();
-    while (__builtin_expect(atomic_load_explicit(&deque.thief, memory_order_acquire) != 0, 0)) {}
+    while (__builtin_expect(atomic_load_explicit(&deque.thief, memory_order_acquire) != 0, 0)) {
+    }
 }
 static inline void leave(void) { atomic_store_explicit(&deque.turn, 0, memory_order_release); }
 
@@ -134,14 +138,16 @@ static void yield_hop(op *o) {
 
 static void count_down(op *o) { o->left--; }
 static __attribute__((noinline)) void lone(op **ops) {
-    for (long i = 0; i < OPERATIONS; i++) ops[i & 1]->run(ops[i & 1]);
+    for (long i = 0; i < OPERATIONS; i++)
+        ops[i & 1]->run(ops[i & 1]);
 }
 
 static void report(const char *name, double since) { printf("%-34s %6.2f ns\n", name, (now() - since) / OPERATIONS); }
 
 static _Atomic int stop;
 static void *spin(void *unused) {
-    while (!stop) {}
+    while (!stop) {
+    }
     return unused;
 }
 
@@ -154,7 +160,8 @@ int main(void) {
         static const struct {
             const char *name;
             void (*run)(void);
-        } kinds[] = {{"Chase-Lev, fence: chain", run_fence}, {"Chase-Lev, asymmetric: chain", run_asymmetric}, {"THE: chain", run_the}};
+        } kinds[] = {
+            {"Chase-Lev, fence: chain", run_fence}, {"Chase-Lev, asymmetric: chain", run_asymmetric}, {"THE: chain", run_the}};
         for (int kind = 0; kind < 3; kind++) {
             op one = {hop, OPERATIONS};
             since = now();
@@ -179,7 +186,8 @@ int main(void) {
         pthread_t thread;
         if (running) pthread_create(&thread, NULL, spin, NULL);
         double since = now();
-        for (int i = 0; i < 10000; i++) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+        for (int i = 0; i < 10000; i++)
+            syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
         printf("membarrier, other thread %-9s %6.0f ns\n", running ? "running" : "absent", (now() - since) / 10000);
         if (running) {
             stop = 1;
