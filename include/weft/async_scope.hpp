@@ -90,7 +90,7 @@ public:
             }
             scope_.joiner_ = coroutine;
             scope_.joiner_home_ = here.home;
-            watch_.begin(here.token, [](void *scope) { static_cast<async_scope *>(scope)->request_cancel(); }, &scope_);
+            watch_.begin(here.token, pass_on, this);
             return !scope_.release();
         }
 
@@ -108,6 +108,12 @@ public:
         }
 
     private:
+        static void pass_on(void *context) noexcept {
+            auto &self = *static_cast<join_awaiter *>(context);
+            const detail::callback_scope scope(self.watch_.registration());
+            self.scope_.request_cancel();
+        }
+
         async_scope &scope_;
         bool twice_ = false;
         detail::token_watch watch_;

@@ -24,6 +24,7 @@
 #include "c/cancel.h"
 #include "detail/die.hpp"
 #include "detail/inline_lane.hpp"
+#include "detail/registration.hpp"
 #include "error.hpp"
 
 namespace weft {
@@ -41,16 +42,19 @@ inline bool request_cancel(weft_cancel_source &source) noexcept {
 /// A std::stop_source that follows a token.
 class stop_bridge {
 public:
-    explicit stop_bridge(weft_cancel_token token) {
-        weft_cancel_register(
-            token, &registration_, [](void *self) { static_cast<stop_bridge *>(self)->source_.request_stop(); }, this);
-    }
+    explicit stop_bridge(weft_cancel_token token) { register_callback(token, registration_, stop, this); }
     stop_bridge(const stop_bridge &) = delete;
     stop_bridge &operator=(const stop_bridge &) = delete;
-    ~stop_bridge() { weft_cancel_deregister(&registration_); }
+    ~stop_bridge() { deregister_callback(registration_); }
     [[nodiscard]] std::stop_token get_token() const noexcept { return source_.get_token(); }
 
 private:
+    static void stop(void *context) noexcept {
+        auto &self = *static_cast<stop_bridge *>(context);
+        const callback_scope scope(self.registration_);
+        self.source_.request_stop();
+    }
+
     std::stop_source source_;
     weft_cancel_registration registration_{};
 };
@@ -86,7 +90,7 @@ public:
         if (parent_owner_ != nullptr) {
             parent_owner_->retain();
         }
-        weft_cancel_register(parent, &parent_, [](void *self) { static_cast<cancellation_state *>(self)->followed(); }, this);
+        register_callback(parent, parent_, parent_requested, this);
     }
 
     void follow(const std::stop_token &parent) { stop_callback_.emplace(parent, stop_follower{this}); }
@@ -109,9 +113,15 @@ private:
         void operator()() const noexcept { state->followed(); }
     };
 
+    static void parent_requested(void *context) noexcept {
+        auto &self = *static_cast<cancellation_state *>(context);
+        const callback_scope scope(self.parent_);
+        self.followed();
+    }
+
     ~cancellation_state() {
-        weft_cancel_deregister(&parent_); // waits for followed on another thread
-        stop_callback_.reset();           // so does this
+        deregister_callback(parent_); // waits for followed on another thread
+        stop_callback_.reset();       // so does this
         delete stop_bridge_.load(std::memory_order_acquire);
         if (parent_owner_ != nullptr) {
             parent_owner_->release();
@@ -273,16 +283,18 @@ public:
         requires std::constructible_from<Callback, F>
     cancellation_registration(cancellation_token token, F &&callback)
         : token_(std::move(token)), callback_(std::forward<F>(callback)) {
-        weft_cancel_register(token_.native(), &registration_, run, this);
+        detail::register_callback(token_.native(), registration_, run, this);
     }
     cancellation_registration(const cancellation_registration &) = delete;
     cancellation_registration &operator=(const cancellation_registration &) = delete;
-    ~cancellation_registration() { weft_cancel_deregister(&registration_); }
+    ~cancellation_registration() { detail::deregister_callback(registration_); }
 
 private:
-    static void run(void *self) noexcept {
+    static void run(void *context) noexcept {
+        auto &self = *static_cast<cancellation_registration *>(context);
+        const detail::callback_scope scope(self.registration_);
         try {
-            std::forward<Callback>(static_cast<cancellation_registration *>(self)->callback_)();
+            std::forward<Callback>(self.callback_)();
         } catch (...) {
             detail::die_of_exception("an exception escaped a cancellation callback", std::current_exception());
         }

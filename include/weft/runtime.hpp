@@ -19,7 +19,7 @@ namespace weft {
 struct runtime_options {
     std::uint32_t workers = 0;   // threads, 1 to 256; 0: as many as the CPUs that this process may use
     std::size_t stack_bytes = 0; // stack of each worker, at least 65536; 0: 1 MiB
-    std::string name = {};           // up to 10 bytes; threads are called NAME-0, NAME-1, ...
+    std::string name = {};       // up to 10 bytes; threads are called NAME-0, NAME-1, ...
 };
 
 /// Counters of a runtime or of one worker: weft/c/runtime.h explains each.

@@ -7,6 +7,7 @@
 
 #include "../c/cancel.h"
 #include "../cancellation.hpp"
+#include "registration.hpp"
 
 namespace weft::detail {
 
@@ -20,19 +21,25 @@ public:
     /// Follows parent from now on.
     void attach(weft_cancel_token parent) noexcept {
         if (parent != nullptr) {
-            weft_cancel_register(parent, &link_, [](void *self) { static_cast<linked_source *>(self)->request(); }, this);
+            register_callback(parent, link_, pass_on, this);
         }
     }
 
     /// Stops following; waits for a request that is passing through on another thread. None is on this thread: coroutines
     /// do not run inside callbacks.
-    void detach() noexcept { weft_cancel_deregister(&link_); }
+    void detach() noexcept { deregister_callback(link_); }
 
     bool request() noexcept { return request_cancel(source_); }
 
     [[nodiscard]] weft_cancel_token token() const noexcept { return &source_; }
 
 private:
+    static void pass_on(void *context) noexcept {
+        auto &self = *static_cast<linked_source *>(context);
+        const callback_scope scope(self.link_);
+        self.request();
+    }
+
     weft_cancel_source source_{};
     weft_cancel_registration link_{};
 };

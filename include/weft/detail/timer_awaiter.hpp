@@ -132,6 +132,7 @@ private:
 
     static void request(void *context) noexcept {
         auto &self = *static_cast<timer_awaiter *>(context);
+        const callback_scope scope(self.watch_.registration());
         // acq_rel: acquire pairs with the setting of started, for the timer's own words.
         if ((self.state_.fetch_or(requested, std::memory_order_acq_rel) & started) != 0) {
             weft_timer_cancel(&self.timer_);

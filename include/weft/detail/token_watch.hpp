@@ -6,6 +6,7 @@
 #define WEFT_DETAIL_TOKEN_WATCH_HPP
 
 #include "../c/cancel.h"
+#include "registration.hpp"
 
 namespace weft::detail {
 
@@ -20,17 +21,20 @@ public:
         token_ = token;
         if (token != nullptr) {
             registration_ = weft_cancel_registration{};
-            weft_cancel_register(token, &registration_, callback, context);
+            register_callback(token, registration_, callback, context);
         }
     }
 
     void end() noexcept {
         if (token_ != nullptr) {
-            weft_cancel_deregister(&registration_);
+            deregister_callback(registration_);
         }
     }
 
     [[nodiscard]] bool active() const noexcept { return token_ != nullptr; }
+
+    /// For callback_scope.
+    [[nodiscard]] weft_cancel_registration &registration() noexcept { return registration_; }
 
 private:
     weft_cancel_token token_;

@@ -226,6 +226,7 @@ private:
 
 inline void waiter::request(void *self) noexcept {
     auto &w = *static_cast<waiter *>(self);
+    const callback_scope scope(w.watch_.registration());
     // acq_rel and acquire as in move, with which it competes.
     std::uint32_t from = w.state_.load(std::memory_order_acquire);
     std::uint32_t to = cancelled;
