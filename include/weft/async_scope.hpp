@@ -55,8 +55,7 @@ public:
         // relaxed: the caller holds a reference (the scope is open, or a task of it runs), so nobody sees zero meanwhile.
         references_.fetch_add(1, std::memory_order_relaxed);
         try {
-            detail::start_new(std::move(task), at_end_, detail::environment{where.native(), source_.token()},
-                              "async_scope::spawn");
+            detail::start_new(std::move(task), where, at_end_, "async_scope::spawn");
         } catch (...) {
             if (release()) {
                 wake_joiner();
@@ -126,8 +125,8 @@ public:
     [[nodiscard]] join_operation join() noexcept { return join_operation(*this); }
 
 private:
-    struct end_of_task : detail::completion {
-        explicit end_of_task(async_scope &owner) noexcept : completion{at_end}, scope(owner) {}
+    struct end_of_task : detail::spawn_completion {
+        explicit end_of_task(async_scope &owner) noexcept : spawn_completion{{at_end}, owner.source_.token()}, scope(owner) {}
 
         static std::coroutine_handle<> at_end(completion *self, detail::promise_base &child) noexcept {
             async_scope &scope = static_cast<end_of_task *>(self)->scope;
@@ -173,9 +172,9 @@ private:
     /// The joiner may destroy the scope as soon as it runs: nothing of it is touched afterwards.
     void wake_joiner() noexcept { detail::resume_via(joiner_home_, joiner_, joiner_op_); }
 
-    scheduler where_;    // immutable
-    end_of_task at_end_; // immutable
+    scheduler where_; // immutable
     detail::linked_source source_;
+    end_of_task at_end_;                     // immutable
     std::atomic<std::size_t> references_{1}; // one per task, and one of the scope while no join waits
     std::atomic<std::size_t> open_{1};       // 0 while a join waits
     std::atomic<bool> failed_{false};        // somebody has set, or sets, failure_

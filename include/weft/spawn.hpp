@@ -63,7 +63,7 @@ inline void unhandled_exception(const std::exception_ptr &exception) noexcept {
 
 /// The end of a spawned task: it destroys itself.
 template <class T>
-struct detached_completion : completion {
+struct detached_completion {
     static std::coroutine_handle<> at_end(completion *, promise_base &child) noexcept {
         auto &promise = static_cast<task_promise<T> &>(child);
         std::exception_ptr exception;
@@ -77,18 +77,17 @@ struct detached_completion : completion {
         return std::noop_coroutine();
     }
 
-    static constinit inline completion instance{at_end};
+    static constinit inline spawn_completion instance{{at_end}, nullptr};
 };
 
 /// Queues a task as new work that ends with a completion. If that fails the task is destroyed.
 template <class T>
-void start_new(task<T> work, completion &at_end, const environment &where, const char *doing) {
+void start_new(task<T> work, scheduler where, spawn_completion &at_end, const char *doing) {
     if (!work) {
         throw std::logic_error("weft: an empty task was spawned");
     }
-    work.handle().promise().start(at_end, where);
-    if (const int code = schedule_new(where.home, work.handle()); code != WEFT_OK) [[unlikely]] {
-        throw_error(code == WEFT_EBADHANDLE && where.home.id != 0 ? WEFT_ESTOPPED : code, doing);
+    if (const int code = promise_base::spawn(work.handle(), where.native(), at_end); code != WEFT_OK) [[unlikely]] {
+        throw_error(code == WEFT_EBADHANDLE && where ? WEFT_ESTOPPED : code, doing);
     }
     static_cast<void>(work.release()); // it may have run, and be gone, already
 }
@@ -131,8 +130,7 @@ template <detail::spawnable W>
 void spawn(scheduler where, W &&work) {
     auto task = detail::to_task(std::forward<W>(work));
     using T = typename decltype(task)::value_type;
-    detail::start_new(std::move(task), detail::detached_completion<T>::instance, detail::environment{where.native(), nullptr},
-                      "spawn");
+    detail::start_new(std::move(task), where, detail::detached_completion<T>::instance, "spawn");
 }
 
 /// spawn on the runtime that the calling thread is a worker of. Throws error(errc::bad_handle) elsewhere.

@@ -20,8 +20,8 @@ namespace weft {
 namespace detail {
 
 /// Ends the loop of the thread that waits.
-struct sync_wait_completion : completion {
-    explicit sync_wait_completion(run_loop &waiting) noexcept : completion{at_end}, loop(waiting) {}
+struct sync_wait_completion : spawn_completion {
+    explicit sync_wait_completion(run_loop &waiting) noexcept : spawn_completion{{at_end}, nullptr}, loop(waiting) {}
 
     static std::coroutine_handle<> at_end(completion *self, promise_base &) noexcept {
         static_cast<sync_wait_completion *>(self)->loop.finish(); // the waiting thread may destroy the child from here on
@@ -49,8 +49,7 @@ T sync_wait(weft_runtime home, task<T> work) {
             coroutine.promise().start(at_end, environment{loop.home(), nullptr});
             inline_lane_push(coroutine);
         } else {
-            coroutine.promise().start(at_end, environment{home, nullptr});
-            if (const int code = schedule_new(home, coroutine); code != WEFT_OK) {
+            if (const int code = promise_base::spawn(coroutine, home, at_end); code != WEFT_OK) {
                 throw_error(code == WEFT_EBADHANDLE ? WEFT_ESTOPPED : code, "sync_wait");
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory of coroutine frames. Each thread keeps, per size class of 64 bytes, a list of free blocks that it takes from
+// Memory of coroutine frames. Each thread keeps, per size class, a list of free blocks that it takes from
 // and gives to, and one spare list that is full. When both are full, a full list goes to the depot that all threads
 // share; when both are empty, one comes from there. So frames that are allocated on one thread and freed on another
 // travel back a batch at a time, and memory stays flat. The depot keeps a bounded amount and frees what exceeds it; a
@@ -21,13 +21,23 @@
 
 namespace weft::detail {
 
-inline constexpr std::size_t frame_step = 64;               // bytes; a cache line
-inline constexpr std::size_t frame_classes = 24;            // up to 1536 bytes: a task that holds a timeout of a sleep
-inline constexpr std::size_t frame_depot_bytes = 4u << 20u; // kept per class; a burst above it goes back to the allocator
+inline constexpr std::size_t frame_classes = 32;
+inline constexpr std::size_t frame_largest = 2560;          // bytes; larger frames come from operator new
+inline constexpr std::size_t frame_depot_bytes = 4u << 20u; // kept per class; what a burst leaves above it is freed
+
+/// Size classes: 16 in steps of 32 bytes, for the many small coroutines, and 16 in steps of 128. size is not 0.
+constexpr std::size_t frame_class(std::size_t size) noexcept { return size <= 512 ? (size - 1) / 32 : 16 + (size - 513) / 128; }
+
+/// What a frame of a class takes.
+constexpr std::size_t frame_bytes(std::size_t index) noexcept { return index < 16 ? (index + 1) * 32 : 512 + (index - 15) * 128; }
+
+static_assert(frame_class(1) == 0 && frame_class(32) == 0 && frame_class(33) == 1 && frame_bytes(frame_class(512)) == 512);
+static_assert(frame_bytes(frame_class(513)) == 640 && frame_class(frame_largest) == frame_classes - 1);
+static_assert(frame_bytes(frame_classes - 1) == frame_largest);
 
 /// Blocks in a full list: 4 KiB of them, so that a visit to the depot is rare, but at least 8.
 constexpr std::uint32_t frame_batch(std::size_t index) noexcept {
-    const std::size_t blocks = 4096 / ((index + 1) * frame_step);
+    const std::size_t blocks = 4096 / frame_bytes(index);
     return static_cast<std::uint32_t>(blocks < 8 ? 8 : blocks);
 }
 
@@ -73,7 +83,7 @@ inline void frame_free_list(frame_block *block) noexcept {
 
 inline void frame_depot_put(std::size_t index, frame_block *batch) noexcept {
     frame_depot &depot = frame_depots[index];
-    const std::size_t keep = frame_depot_bytes / ((index + 1) * frame_step * frame_batch(index));
+    const std::size_t keep = frame_depot_bytes / (frame_bytes(index) * frame_batch(index));
     depot.lock.lock();
     const bool fits = depot.batches < keep;
     if (fits) {
@@ -144,7 +154,7 @@ inline void frame_cache_arm() noexcept {
             return batch;
         }
     }
-    return ::operator new((index + 1) * frame_step);
+    return ::operator new(frame_bytes(index));
 }
 
 [[gnu::noinline, gnu::cold]] inline void frame_free_slow(std::size_t index, void *memory) noexcept {
@@ -171,13 +181,13 @@ inline void frame_cache_arm() noexcept {
 
 /// Allocates a frame. size is what the compiler asks for, and comes back in frame_free.
 [[nodiscard]] inline void *frame_allocate(std::size_t size) {
-    const std::size_t index = (size - 1) / frame_step;
-#if WEFT_DETAIL_CHECKED_MEMORY
-    return ::operator new((index + 1) * frame_step);
-#else
-    if (index >= frame_classes) {
+    if (size > frame_largest) {
         return ::operator new(size);
     }
+    const std::size_t index = frame_class(size);
+#if WEFT_DETAIL_CHECKED_MEMORY
+    return ::operator new(frame_bytes(index));
+#else
     frame_bin &bin = this_thread_frames.bins[index];
     frame_block *block = bin.head;
     if (block == nullptr) [[unlikely]] {
@@ -194,11 +204,11 @@ inline void frame_free(void *memory, std::size_t size) noexcept {
     static_cast<void>(size);
     ::operator delete(memory);
 #else
-    const std::size_t index = (size - 1) / frame_step;
-    if (index >= frame_classes) {
+    if (size > frame_largest) {
         ::operator delete(memory);
         return;
     }
+    const std::size_t index = frame_class(size);
     frame_bin &bin = this_thread_frames.bins[index];
     if (bin.room == 0) [[unlikely]] {
         frame_free_slow(index, memory);

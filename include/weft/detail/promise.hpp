@@ -8,6 +8,7 @@
 #ifndef WEFT_DETAIL_PROMISE_HPP
 #define WEFT_DETAIL_PROMISE_HPP
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,11 @@ class promise_base;
 struct completion {
     /// Takes note that child is finished; returns what to resume next on this thread. May destroy child's coroutine.
     std::coroutine_handle<> (*complete)(completion *self, promise_base &child) noexcept;
+};
+
+/// The completion of a coroutine that begins as work of its own.
+struct spawn_completion : completion {
+    weft_cancel_token token; // what the coroutine obeys
 };
 
 class promise_base {
@@ -76,6 +82,25 @@ public:
         return std::noop_coroutine();
     }
 
+    /// Queues a coroutine that has not been started as new work. Returns WEFT_OK, and then it may be gone already, or a
+    /// negative code, and then nothing happened.
+    template <std::derived_from<promise_base> Promise>
+    [[nodiscard]] static int spawn(std::coroutine_handle<Promise> coroutine, weft_runtime home,
+                                   spawn_completion &at_end) noexcept {
+        promise_base &self = coroutine.promise();
+#if !WEFT_DETAIL_TSAN
+        self.start(at_end, environment{home, at_end.token});
+        const int code = weft_schedule_local(home, coroutine.address(), 0);
+        if (code != WEFT_ENOTWORKER) [[likely]] {
+            return code;
+        }
+#endif
+        // The links are not needed before it runs, and give their place to the op that brings it to a worker.
+        std::construct_at(&self.op_, weft_op{begin_spawned<Promise>, &at_end, nullptr, 0});
+        tsan_release(&self.op_);
+        return weft_schedule(home, &self.op_);
+    }
+
     // Awaiters that must not move come out of an operator co_await, as prvalues; GCC 12 moves those that do not.
     template <native_awaitable T>
     decltype(auto) await_transform(T &&awaitable) {
@@ -101,6 +126,16 @@ private:
         links_.return_to = inherited.home;
     }
 
+    template <class Promise>
+    static void begin_spawned(weft_op *op) noexcept {
+        tsan_acquire(op);
+        static_assert(std::is_standard_layout_v<promise_base>, "the op stands at the address of the promise_base");
+        auto &promise = static_cast<Promise &>(*reinterpret_cast<promise_base *>(op));
+        auto &at_end = *static_cast<spawn_completion *>(op->context);
+        promise.start(at_end, environment{weft_runtime_current(), at_end.token});
+        resume_guarded(std::coroutine_handle<Promise>::from_promise(promise));
+    }
+
     struct links {
         void *continuation; // a frame's address, or a completion's with bit 0 set
         detail::environment environment;
@@ -108,8 +143,8 @@ private:
     };
 
     union {
-        links links_; // until finish
-        weft_op op_;  // afterwards
+        links links_; // from start to finish
+        weft_op op_;  // before and afterwards, on the way to a worker
     };
 };
 

@@ -67,30 +67,29 @@ inline void resume_via(weft_runtime home, std::coroutine_handle<> coroutine, wef
     resume_from_outside(home, coroutine, op);
 }
 
-/// An op that is freed when it runs: for the first resumption of a coroutine whose frame has no room for one.
+#if WEFT_DETAIL_TSAN
+/// An op that is freed when it runs, for a frame that has no room for one.
 inline void resume_owned_op(weft_op *op) noexcept {
     tsan_acquire(op);
     const auto coroutine = std::coroutine_handle<>::from_address(op->context);
     frame_free(op, sizeof(weft_op));
     resume_guarded(coroutine);
 }
-
-[[nodiscard]] inline weft_op *make_owned_op(std::coroutine_handle<> coroutine) {
-    auto *op = static_cast<weft_op *>(frame_allocate(sizeof(weft_op)));
-    *op = weft_op{resume_owned_op, coroutine.address(), nullptr, 0};
-    tsan_release(op);
-    return op;
-}
+#endif
 
 /// Lets a coroutine run next on this worker of its home, unless another worker takes it first. On a thread that is no
 /// worker of its home (a run loop's) it runs here.
 inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) noexcept {
 #if WEFT_DETAIL_TSAN
-    weft_op *op = make_owned_op(coroutine);
-    if (weft_runtime_current().id == home.id && home.id != 0 && weft_resume(home, op) == WEFT_OK) {
-        return;
+    if (home.id != 0 && weft_runtime_current().id == home.id) {
+        auto *op = static_cast<weft_op *>(frame_allocate(sizeof(weft_op)));
+        *op = weft_op{resume_owned_op, coroutine.address(), nullptr, 0};
+        tsan_release(op);
+        if (weft_resume(home, op) == WEFT_OK) {
+            return;
+        }
+        frame_free(op, sizeof(weft_op));
     }
-    frame_free(op, sizeof(weft_op));
 #else
     if (weft_resume_local(home, coroutine.address()) == WEFT_OK) [[likely]] {
         return;
@@ -114,22 +113,6 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
         return WEFT_OK;
     }
     return behind ? weft_yield(home, &op) : weft_schedule(home, &op);
-}
-
-/// schedule_via for a coroutine whose frame has no room for an op.
-[[nodiscard]] inline int schedule_new(weft_runtime home, std::coroutine_handle<> coroutine) {
-#if !WEFT_DETAIL_TSAN
-    const int local = weft_schedule_local(home, coroutine.address(), 0);
-    if (local != WEFT_ENOTWORKER) [[likely]] {
-        return local;
-    }
-#endif
-    weft_op *op = make_owned_op(coroutine);
-    const int code = weft_schedule(home, op);
-    if (code != WEFT_OK) {
-        frame_free(op, sizeof(weft_op));
-    }
-    return code;
 }
 
 } // namespace weft::detail
