@@ -254,18 +254,25 @@ func (t *DescriptorTable) take() (*DescriptorMemory, error) {
 	return d, nil
 }
 
-// collect moves the records that were let go to the free list. Under mu.
+// collect moves the records that were let go to the end of the free list, oldest first. Under mu.
 func (t *DescriptorTable) collect() {
-	for released := t.shared.Released.Swap(0); released != 0; {
+	var oldest uint64
+	for released := t.shared.Released.Swap(0); released != 0; { // a stack: newest first
 		d := at[DescriptorMemory](released)
-		released = d.NextFree.Load()
-		d.NextFree.Store(0)
-		if t.freeTail != 0 {
-			at[DescriptorMemory](t.freeTail).NextFree.Store(addressOf(d))
-		} else {
-			t.freeHead = addressOf(d)
-		}
-		t.freeTail = addressOf(d)
+		older := d.NextFree.Load()
+		d.NextFree.Store(oldest)
+		oldest, released = released, older
+	}
+	if oldest == 0 {
+		return
+	}
+	if t.freeTail != 0 {
+		at[DescriptorMemory](t.freeTail).NextFree.Store(oldest)
+	} else {
+		t.freeHead = oldest
+	}
+	for t.freeTail = oldest; at[DescriptorMemory](t.freeTail).NextFree.Load() != 0; {
+		t.freeTail = at[DescriptorMemory](t.freeTail).NextFree.Load()
 	}
 }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 )
@@ -25,8 +26,11 @@ const (
 	KindConnect
 )
 
-// IOAll in IO.Flags is WEFT_IO_ALL.
-const IOAll uint16 = 1
+// Flags of IO.Flags.
+const (
+	IOAll        uint16 = 1      // WEFT_IO_ALL
+	IOConnecting uint16 = 0x8000 // the system's connect is in progress
+)
 
 // Buffer is weft_buffer: a piece of memory that is not Go's, or that the caller keeps.
 type Buffer struct {
@@ -83,8 +87,19 @@ func (io *IO) Rest(pieces [][]byte) [][]byte {
 	return pieces
 }
 
-// Peer is the endpoint of a connect; only while the op is being started.
-func (io *IO) Peer() *Endpoint { return at[Endpoint](io.Data) }
+// Peer is where a connect goes. The endpoint is kept in the fields that a connect does not use otherwise.
+func (io *IO) Peer() (e Endpoint) {
+	e.Family, e.Port, e.Scope = uint16(io.Spare[0]), uint16(io.Spare[0]>>16), uint32(io.Spare[0]>>32)
+	binary.NativeEndian.PutUint64(e.Address[:8], io.Length)
+	binary.NativeEndian.PutUint64(e.Address[8:], io.Data)
+	return e
+}
+
+func (io *IO) keepPeer(e *Endpoint) {
+	io.Spare[0] = uint64(e.Family) | uint64(e.Port)<<16 | uint64(e.Scope)<<32
+	io.Length = binary.NativeEndian.Uint64(e.Address[:8])
+	io.Data = binary.NativeEndian.Uint64(e.Address[8:])
+}
 
 // slice is n pieces of memory at an address.
 func slice[T any](address uint64, n int) []T {
@@ -109,7 +124,8 @@ func (io *IO) complete(code Error, osError int32) {
 // Request is what an op is to do.
 type Request struct {
 	Kind, Flags  uint16
-	Data, Length uint64 // as in IO
+	Data, Length uint64    // as in IO
+	Peer         *Endpoint // of a connect; only read during Start
 }
 
 // IOLane starts I/O ops and tries them again, for a lane in Go. Twin: capi/io.c, whose arguments hold here too.
@@ -161,6 +177,9 @@ func (l *IOLane) Start(io *IO, handle uint64, request Request, queue func(op *Op
 		return false, code
 	}
 	t.shared.IOStarted.Add(1)
+	if request.Kind == KindConnect {
+		io.keepPeer(request.Peer)
+	}
 	io.retry().Run = l.retry
 	if l.settle(d, direction, io, !news && d.callIsVain(direction), queue) {
 		t.shared.IOImmediate.Add(1)
@@ -234,6 +253,9 @@ func (l *IOLane) settle(d *DescriptorMemory, direction int, io *IO, vain bool, q
 			}
 		}
 		vain = false
+		if io.Kind == KindConnect {
+			io.Flags |= IOConnecting
+		}
 		if io.State.Load() == IOCancelling || l.table.shared.State.Load() != StateRunning {
 			l.finish(d, direction, io, ECanceled, 0)
 			return true
@@ -253,7 +275,7 @@ func (l *IOLane) try(d *DescriptorMemory, io *IO) Attempt {
 	if moves(io.Kind) && io.Count >= io.total() {
 		return Attempt{}
 	}
-	return l.sockets.Try(d.System.Load(), io)
+	return l.sockets.Try(d.System.Load(), d.Hints.Load(), io)
 }
 
 // note keeps what a receive has told about the stream. The slot is held, so nobody else writes this hint.

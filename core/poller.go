@@ -66,10 +66,11 @@ type Sockets interface {
 	Shutdown(system int32, directions int) error
 	// Close closes a descriptor that no table has.
 	Close(system int32)
-	// Stream tells whether a receive that takes less than it asked for leaves nothing behind; see HintStream.
-	Stream(system int32) bool
-	// Try makes the system call of an op once, with what is left of its buffers after io.Count bytes. It changes nothing in the op.
-	Try(system int32, io *IO) Attempt
+	// Kind is what DescriptorTable.Open wants to know: HintStream, HintFile or 0.
+	Kind(system int32) uint32
+	// Try makes the system call of an op once, with what is left of its buffers after io.Count bytes; hints are the descriptor's, for
+	// HintFile. It changes nothing in the op. A connect that waits is tried again with IOConnecting.
+	Try(system int32, hints uint32, io *IO) Attempt
 }
 
 // Attempt is what a system call of an op came to. The zero value is success that moved nothing: the end of the stream to a receive.
