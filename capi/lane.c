@@ -17,7 +17,7 @@
 enum {
     FAIR_INTERVAL = 61,         /* ops between two looks at the injection queue and at the oldest ends; the prime Go uses */
     CHECK_INTERVAL_MAX = 61 * 64,
-    CHECK_SHORT_NS = 10000,     /* looks at the clock are aimed at 10 to 40 us apart */
+    CHECK_SHORT_NS = 10000,     /* looks at the clock are aimed at 10 to 40 us apart; with long ops that is every op */
     CHECK_LONG_NS = 40000,
     POLL_INTERVAL_NS = 50000,   /* a busy worker lets the poller have a turn this often */
     INJECTED_WAKE = 16,         /* this many ops from outside at once are worth a second worker */
@@ -221,7 +221,7 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     worker->checked_at = now;
     if (passed < CHECK_SHORT_NS && worker->check_interval < CHECK_INTERVAL_MAX)
         worker->check_interval *= 2;
-    else if (passed > CHECK_LONG_NS && worker->check_interval > FAIR_INTERVAL)
+    else if (passed > CHECK_LONG_NS && worker->check_interval > 1)
         worker->check_interval /= 2;
     if (lane_length(worker) >= 2 && lane_any_idle(runtime)) lane_wake_one(runtime);
     /* A keeper who sleeps minds both himself. */
@@ -233,7 +233,7 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     return 0;
 }
 
-/* Whose turn it is. The newest ops could keep others waiting for ever, so after every FAIR_INTERVAL ops comes what was injected, as many as
+/* Whose turn it is. The newest ops could keep others waiting for ever, so after every FAIR_INTERVAL ops, or fewer when they are long, comes what was injected, as many as
  * there were ops of our own in the meantime; and then, in alternation, the first of those who yielded or the oldest of a deque that does not
  * get shorter. */
 typedef struct lane_fairness {
@@ -244,18 +244,23 @@ typedef struct lane_fairness {
     int64_t length;       /* of the deque at the last turn */
 } lane_fairness;
 
+static uint32_t lane_turn_interval(const lane_worker *worker) {
+    return worker->check_interval < FAIR_INTERVAL ? worker->check_interval : FAIR_INTERVAL;
+}
+
 static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *runtime, lane_fairness *fair, uint32_t *reason) {
     if (fair->injected == 0) {
         lane_drain(worker, runtime);
-        if (fair->until_check > FAIR_INTERVAL) {
-            fair->until_check -= FAIR_INTERVAL;
+        uint32_t interval = lane_turn_interval(worker);
+        if (fair->until_check > interval) {
+            fair->until_check -= interval;
         } else {
             *reason = lane_check(worker, runtime);
             if (*reason != 0) return NULL;
             fair->until_check = worker->check_interval;
         }
         int64_t injected = lane_ring_length(&worker->injected);
-        fair->injected = 1 + (injected < FAIR_INTERVAL ? (uint32_t)injected : FAIR_INTERVAL);
+        fair->injected = 1 + (injected < interval ? (uint32_t)injected : interval);
     }
     lane_runnable *runnable = NULL;
     lane_enter(worker);
@@ -273,7 +278,7 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
         if (runnable == NULL) runnable = lane_take(worker);
         fair->length = length;
         fair->injected = 0;
-        fair->until = FAIR_INTERVAL;
+        fair->until = lane_turn_interval(worker);
     }
     lane_leave(worker);
     return runnable;
@@ -284,7 +289,7 @@ uint32_t lane_run(lane_worker *worker) {
     uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed);
     uint32_t reason = 0;
     lane_fairness fair = {.until_check = worker->check_interval};
-    uint32_t until = FAIR_INTERVAL;
+    uint32_t until = lane_turn_interval(worker);
     for (;;) {
         lane_runnable *runnable;
         if (LANE_LIKELY(--until != 0)) {
@@ -305,7 +310,7 @@ uint32_t lane_run(lane_worker *worker) {
         reason = lane_park(worker);
         if (reason != 0) return reason;
         fair = (lane_fairness){.until_check = worker->check_interval};
-        until = FAIR_INTERVAL;
+        until = lane_turn_interval(worker);
     }
 }
 

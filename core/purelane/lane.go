@@ -70,18 +70,19 @@ func (l *Lane) Pause(spins uint32) {
 // Run runs ops until there is something that only core can do.
 func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 	r := w.RuntimeMemory()
-	fair := fairness{until: fairInterval, untilCheck: int(w.CheckInterval)}
+	fair := fairness{until: turnInterval(w), untilCheck: int(w.CheckInterval)}
 	for {
 		fair.until--
 		if fair.until == 0 && fair.injected == 0 {
 			l.drain(w, r)
-			if fair.untilCheck -= fairInterval; fair.untilCheck <= 0 {
+			interval := turnInterval(w)
+			if fair.untilCheck -= interval; fair.untilCheck <= 0 {
 				if reason := l.check(w, r); reason != 0 {
 					return reason
 				}
 				fair.untilCheck = int(w.CheckInterval)
 			}
-			fair.injected = 1 + min(fairInterval, int(w.Injected.Tail.Load()-w.Injected.Head.Load()))
+			fair.injected = 1 + min(interval, int(w.Injected.Tail.Load()-w.Injected.Head.Load()))
 		}
 		w.Enter(l)
 		runnable := fair.take(w)
@@ -97,9 +98,12 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 		if reason := l.park(w, r); reason != 0 {
 			return reason
 		}
-		fair = fairness{until: fairInterval, untilCheck: int(w.CheckInterval)}
+		fair = fairness{until: turnInterval(w), untilCheck: int(w.CheckInterval)}
 	}
 }
+
+// turnInterval is how many ops of its own a worker runs between two turns of the others; fewer when they are long.
+func turnInterval(w *core.WorkerMemory) int { return min(fairInterval, int(w.CheckInterval)) }
 
 // fairness is whose turn it is; lane_fairness and lane_turn in capi/lane.c.
 type fairness struct {
@@ -128,7 +132,7 @@ func (f *fairness) take(w *core.WorkerMemory) (runnable uint64) {
 	} else if length >= f.length {
 		runnable = w.TakeOldest(&w.Deque)
 	}
-	f.length, f.injected, f.until = length, 0, fairInterval
+	f.length, f.injected, f.until = length, 0, turnInterval(w)
 	if runnable == 0 {
 		runnable = w.Take()
 	}
@@ -150,7 +154,7 @@ func (l *Lane) check(w *core.WorkerMemory, r *core.RuntimeMemory) core.Reason {
 	w.CheckedAt = now
 	if passed < checkShort && w.CheckInterval < checkIntervalMax {
 		w.CheckInterval *= 2
-	} else if passed > checkLong && w.CheckInterval > fairInterval {
+	} else if passed > checkLong && w.CheckInterval > 1 {
 		w.CheckInterval /= 2
 	}
 	if w.Length() >= 2 {
