@@ -43,8 +43,9 @@ public:
         io.op.run = complete;
         io.op.context = coroutine.address();
         watch_.begin(where.token, cancel, &io);
+        const Start start = start_; // read before the release: what comes after it may overlap with the coroutine
         tsan_release(&io.op);
-        const int started = start_(&io);
+        const int started = start(&io);
         if (started < 0) {
             io.status = started;
         }
