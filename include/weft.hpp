@@ -18,6 +18,7 @@
 #include "weft/event.hpp"
 #include "weft/inline_scheduler.hpp"
 #include "weft/mutex.hpp"
+#include "weft/post.hpp"
 #include "weft/resume_on.hpp"
 #include "weft/run.hpp"
 #include "weft/runtime.hpp"
