@@ -120,6 +120,15 @@ func (t *DescriptorTable) Open(system int32, kind uint32) (handle uint64, first 
 	return handle, first, nil
 }
 
+// System tells the system's descriptor behind a handle; it stays the table's. The error is EBadHandle.
+func (t *DescriptorTable) System(handle uint64) (int32, error) {
+	d, _ := t.find(handle)
+	if d == nil {
+		return -1, EBadHandle
+	}
+	return d.System.Load(), nil
+}
+
 // Close closes a descriptor. Ops that wait on it get EClosed and are handed to ready, to be queued. It waits for system calls that are under
 // way on it, and returns nil or EBadHandle: of two calls at once, to the second.
 func (t *DescriptorTable) Close(handle uint64, ready func(op *Op)) error {

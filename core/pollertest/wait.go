@@ -1,0 +1,81 @@
+package pollertest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"weft/core"
+)
+
+// Waiting, waking, timeouts.
+var waitTests = []test{
+	{"does not wait with timeout 0", func(w *world) {
+		for range 100 {
+			require.Zero(w, w.poller.Poll(0, w.ready))
+		}
+	}},
+	{"waits as long as it was told", func(w *world) {
+		for _, timeout := range []time.Duration{time.Nanosecond, 300 * time.Microsecond, 1500 * time.Microsecond, 20 * time.Millisecond} {
+			// An early return is allowed, a rounding down is not: that would be early every time.
+			var longest time.Duration
+			for range 5 {
+				start := time.Now()
+				require.Zero(w, w.poller.Poll(int64(timeout), w.ready))
+				longest = max(longest, time.Since(start))
+			}
+			require.GreaterOrEqual(w, longest, timeout)
+		}
+	}},
+	{"a wake before the wait ends it", func(w *world) {
+		w.poller.Wake()
+		w.endsSoon(-1)
+	}},
+	{"a wake ends the wait", func(w *world) {
+		for range 20 {
+			time.AfterFunc(2*time.Millisecond, w.poller.Wake)
+			w.endsSoon(-1)
+		}
+	}},
+	{"a wake is used up", func(w *world) {
+		for range 3 {
+			w.poller.Wake()
+		}
+		var longest time.Duration
+		for range 5 { // each wake may end one wait
+			start := time.Now()
+			w.poller.Poll(int64(20*time.Millisecond), w.ready)
+			longest = max(longest, time.Since(start))
+		}
+		require.GreaterOrEqual(w, longest, 20*time.Millisecond)
+	}},
+	{"wakes without number", func(w *world) {
+		for range 1000 {
+			w.poller.Wake()
+		}
+		for range 1000 {
+			w.poller.Poll(0, w.ready)
+		}
+		w.poller.Wake()
+		w.endsSoon(-1)
+	}},
+	{"a wake is no event", func(w *world) {
+		w.poller.Wake()
+		require.Zero(w, w.poller.Poll(int64(20*time.Millisecond), w.ready))
+		require.Empty(w, w.queue)
+	}},
+	{"a wake and events come together", func(w *world) {
+		client, server := w.pair(core.IPv4)
+		o := w.receive(server.handle, 4, 0)
+		w.send(client.handle, "data")
+		w.poller.Wake()
+		o.ends(0, "data")
+	}},
+}
+
+// endsSoon polls, and fails if that does not end by itself.
+func (w *world) endsSoon(timeout int64) {
+	timer := time.AfterFunc(patience, func() { panic("a poll was not woken") })
+	defer timer.Stop()
+	w.poller.Poll(timeout, w.ready)
+}
