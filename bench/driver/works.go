@@ -27,6 +27,8 @@ var works = []work{
 	{name: "micro_outside", per: "task"},
 	{name: "micro_outside_batch", per: "task"},
 	{name: "micro_inside", per: "task"},
+	{name: "spawn_outside", per: "task", like: "micro_outside"},
+	{name: "spawn_inside", per: "task", like: "micro_inside"},
 	{name: "chain", per: "hop"},
 	{name: "chain_spawn", per: "hop", like: "chain"},
 	{name: "yield2", per: "yield"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// tasks.cpp: micro tasks, chains and yields, each a coroutine.
+// tasks.cpp: micro tasks, as functions and as coroutines; chains and yields of coroutines.
 #include "weft_works.hpp"
 
 namespace {
@@ -10,30 +10,42 @@ weft::task<> micro(std::uint64_t i) {
     co_return;
 }
 
-bench::result micro_outside(const bench::options &o) {
+/// 1,000,000 tasks from a thread outside; submit(scheduler, i) starts the i-th.
+template <class Submit>
+bench::result from_outside(const bench::options &o, Submit submit) {
     weft::runtime runtime = start_runtime(o);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
         for (std::uint64_t i = 0; i < n; i++)
-            weft::spawn(runtime.scheduler(), micro(i));
+            submit(runtime.scheduler(), i);
         bench::tally::wait_for(n);
     });
 }
 
-weft::task<> spawn_all(std::uint64_t n) {
-    for (std::uint64_t i = 0; i < n; i++)
-        weft::spawn(micro(i));
-    co_return;
-}
-
-bench::result micro_inside(const bench::options &o) {
+/// The same from a task inside.
+template <class Submit>
+bench::result from_inside(const bench::options &o, Submit submit) {
     weft::runtime runtime = start_runtime(o);
     std::uint64_t n = o.count(1'000'000);
     return bench::measure(n, [&] {
-        weft::spawn(runtime.scheduler(), spawn_all(n));
+        weft::post(runtime.scheduler(), [n, submit] {
+            for (std::uint64_t i = 0; i < n; i++)
+                submit(weft::current_scheduler(), i);
+        });
         bench::tally::wait_for(n);
     });
 }
+
+void post_micro(weft::scheduler where, std::uint64_t i) {
+    weft::post(where, [i] { bench::tally::add(i); });
+}
+
+void spawn_micro(weft::scheduler where, std::uint64_t i) { weft::spawn(where, micro(i)); }
+
+bench::result micro_outside(const bench::options &o) { return from_outside(o, post_micro); }
+bench::result micro_inside(const bench::options &o) { return from_inside(o, post_micro); }
+bench::result spawn_outside(const bench::options &o) { return from_outside(o, spawn_micro); }
+bench::result spawn_inside(const bench::options &o) { return from_inside(o, spawn_micro); }
 
 weft::task<std::uint64_t> hop(std::uint64_t n) {
     std::uint64_t hops = 0;
@@ -103,6 +115,8 @@ bench::result yield1000(const bench::options &o) { return yields(o, 1000); }
 const std::vector<bench::work> task_works = {
     {"micro_outside", {1, 2}, micro_outside},
     {"micro_inside", {1, 2}, micro_inside},
+    {"spawn_outside", {1, 2}, spawn_outside},
+    {"spawn_inside", {1, 2}, spawn_inside},
     {"chain", {1, 2}, chain},
     {"chain_spawn", {1, 2}, chain_spawn},
     {"yield2", {1, 2}, yield2},
