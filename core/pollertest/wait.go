@@ -33,8 +33,13 @@ var waitTests = []test{
 	}},
 	{"a wake ends the wait", func(w *world) {
 		for range 20 {
-			time.AfterFunc(2*time.Millisecond, w.poller.Wake)
+			woken := make(chan struct{})
+			time.AfterFunc(2*time.Millisecond, func() {
+				w.poller.Wake()
+				close(woken)
+			})
 			w.endsSoon(-1)
+			<-woken
 		}
 	}},
 	{"a wake is used up", func(w *world) {
