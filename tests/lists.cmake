@@ -2,6 +2,8 @@
 #
 # Compares the lists of tests/CMakeLists.txt (CPP, C, EXAMPLES: words) with the files that there are.
 
+cmake_minimum_required(VERSION 3.25)
+
 function(compare what listed pattern suffix)
     separate_arguments(listed)
     file(GLOB files RELATIVE "${CMAKE_CURRENT_LIST_DIR}" "${CMAKE_CURRENT_LIST_DIR}/${pattern}")
