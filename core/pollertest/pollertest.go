@@ -19,8 +19,19 @@ type System struct {
 	Poller  func() core.Poller
 	Sockets core.Sockets
 	Memory  core.Memory
+	// Runtime gives the runtime's shared memory, zeroed; nil: from Memory.
+	Runtime func() *core.RuntimeMemory
+	// Lane makes what starts ops and tries them again; nil: core.IOLane.
+	Lane func(table *core.DescriptorTable) Lane
 	// RegularFile is what Register says to a regular file; 0 if it can be waited for.
 	RegularFile core.Error
+}
+
+// Lane is core.IOLane, or its twin in C.
+type Lane interface {
+	Start(io *core.IO, handle uint64, request core.Request, queue func(op *core.Op)) (done bool, err error)
+	Retry(op *core.Op, queue func(op *core.Op)) *core.IO
+	Cancel(io *core.IO, queue func(op *core.Op)) (noted bool)
 }
 
 // Run runs the suite.
@@ -48,25 +59,32 @@ type world struct {
 	System
 	poller core.Poller
 	table  *core.DescriptorTable
-	lane   *core.IOLane
+	lane   Lane
 
 	mu     sync.Mutex
 	pieces []unsafe.Pointer // guarded by mu: shared memory, until the test ends
 	queue  []*core.Op       // guarded by mu: ops that can go on
-	runs   map[*core.Op]int // guarded by mu: how often run was called
+	runs   map[*core.Op]int // guarded by mu: how often run was called, of every op there is
 	open   map[uint64]bool  // guarded by mu: handles
 }
 
-const retryRun = 1 // stands for the function of the ops that try again
-
 func newWorld(t *testing.T, s System) *world {
 	w := &world{T: t, System: s, poller: s.Poller(), runs: map[*core.Op]int{}, open: map[uint64]bool{}}
-	shared := alloc[core.RuntimeMemory](w, 1)
+	var shared *core.RuntimeMemory
+	if s.Runtime != nil {
+		shared = s.Runtime()
+	} else {
+		shared = alloc[core.RuntimeMemory](w, 1)
+	}
 	shared.ID.Store(1)
 	shared.State.Store(core.StateRunning)
 	w.table = core.NewDescriptorTable(shared, w.poller, (*arena)(w))
 	require.NoError(t, w.poller.Attach(w.table, shared))
-	w.lane = core.NewIOLane(w.table, s.Sockets, retryRun)
+	if s.Lane != nil {
+		w.lane = s.Lane(w.table)
+	} else {
+		w.lane = core.NewIOLane(w.table, s.Sockets, 1)
+	}
 	t.Cleanup(func() {
 		for handle := range w.open {
 			w.close(handle)
@@ -110,8 +128,11 @@ type op struct {
 // op makes an idle op with room for n bytes.
 func (w *world) op(n int) *op {
 	o := &op{IO: alloc[core.IO](w, 1), w: w}
-	o.Op.Run = retryRun + 1
+	o.Op.Run = 1
 	o.memory = unsafe.Slice(alloc[byte](w, max(n, 1)), n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs[&o.Op] = 0
 	return o
 }
 
@@ -177,8 +198,9 @@ func (w *world) work() {
 		}
 		next := w.queue[0]
 		w.queue = w.queue[1:]
+		_, complete := w.runs[next]
 		w.mu.Unlock()
-		if next.Run == retryRun {
+		if !complete { // the op that tries again, inside of an IO
 			io := w.lane.Retry(next, w.ready)
 			if io == nil {
 				continue

@@ -95,7 +95,8 @@ var readyTests = []test{
 		_, server := w.pair(core.IPv4)
 		w.receive(server.handle, 4, 0)
 		second := w.op(4)
-		_, err := w.lane.Start(second.IO, server.handle, core.Request{Kind: core.KindReceive, Length: 4}, w.ready)
+		request := core.Request{Kind: core.KindReceive, Data: core.AddressOf(&second.memory[0]), Length: 4}
+		_, err := w.lane.Start(second.IO, server.handle, request, w.ready)
 		require.Equal(w, core.EBusy, err)
 	}},
 	{"many at once", func(w *world) {

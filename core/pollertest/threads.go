@@ -48,7 +48,7 @@ var threadTests = []test{
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, times := range w.runs {
-			require.Equal(w, 1, times)
+			require.LessOrEqual(w, times, 1)
 		}
 	}},
 	{"cancel and data at once", func(w *world) {

@@ -1,0 +1,116 @@
+// Package ioends gives the C side of I/O to Go's tests, which cannot use cgo themselves: the ops of capi/io.c as a lane of the conformance
+// suite, and the wait of capi/poll_linux.c as a poller. It compiles them alone, without the rest of the library; ioends.c stands in for the
+// lane.
+//
+// The files of capi stand here as symbolic links, because the go command looks for changes in a package's own directory only.
+package ioends
+
+// #cgo CFLAGS: -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I${SRCDIR}/../../../include
+// #include "ioends.h"
+// #include "lane_internal.h"
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"weft/core"
+	"weft/epoll"
+)
+
+// current is the table of the test that runs, and where C's queues go. Tests run one after the other.
+var current struct {
+	table atomic.Pointer[core.DescriptorTable]
+	queue atomic.Pointer[func(op *core.Op)]
+}
+
+// Runtime is a runtime's memory where C looks for it: in its table, by the slot that the handle names. Zeroed.
+func Runtime() *core.RuntimeMemory {
+	shared := (*core.RuntimeMemory)(unsafe.Pointer(&C.lane_table[0]))
+	*shared = core.RuntimeMemory{}
+	return shared
+}
+
+// Lane is pollertest.Lane in C.
+type Lane struct{}
+
+// NewLane makes the lane of a table.
+func NewLane(table *core.DescriptorTable) Lane {
+	current.table.Store(table)
+	return Lane{}
+}
+
+// Start starts an op by the public function for its kind.
+func (Lane) Start(io *core.IO, handle uint64, r core.Request, queue func(op *core.Op)) (done bool, err error) {
+	current.queue.Store(&queue)
+	io.Op.Run = uintptr(C.ends_run())
+	var endpoint C.uintptr_t
+	if r.Peer != nil {
+		// C reads it before the call returns.
+		endpoint = C.uintptr_t(uintptr(unsafe.Pointer(r.Peer)))
+	}
+	rc := C.ends_start(C.uintptr_t(core.AddressOf(io)), C.uint64_t(handle), C.uint16_t(r.Kind), C.uint16_t(r.Flags),
+		C.uintptr_t(r.Data), C.uint64_t(r.Length), endpoint)
+	if rc < 0 {
+		return false, core.Error(rc)
+	}
+	return rc == 1, nil
+}
+
+// Retry runs an op that an event has queued.
+func (Lane) Retry(op *core.Op, queue func(op *core.Op)) *core.IO {
+	return pointer[core.IO](C.ends_retry(C.uintptr_t(core.AddressOf(op))))
+}
+
+// Cancel is weft_io_cancel.
+func (Lane) Cancel(io *core.IO, queue func(op *core.Op)) bool {
+	current.queue.Store(&queue)
+	return C.ends_cancel(C.uintptr_t(core.AddressOf(io))) == 0
+}
+
+// Poller is the poller of package epoll with the wait and the wake of C.
+type Poller struct {
+	*epoll.Poller
+	shared *core.RuntimeMemory
+}
+
+// NewPoller makes one.
+func NewPoller() *Poller { return &Poller{Poller: epoll.New()} }
+
+// Attach implements core.Poller.
+func (p *Poller) Attach(table *core.DescriptorTable, shared *core.RuntimeMemory) error {
+	p.shared = shared
+	return p.Poller.Attach(table, shared)
+}
+
+// Poll implements core.Poller by lane_poll.
+func (p *Poller) Poll(timeout int64, ready func(op *core.Op)) int {
+	var ops [C.ENDS_READY]C.uintptr_t
+	var events C.uint32_t
+	n := C.ends_poll(C.uintptr_t(core.AddressOf(p.shared)), C.int64_t(timeout), &ops[0], &events)
+	for _, op := range ops[:n] {
+		ready(pointer[core.Op](op))
+	}
+	return int(events)
+}
+
+// Wake implements core.Poller by lane_poll_wake.
+func (p *Poller) Wake() {
+	C.lane_poll_wake((*C.lane_runtime)(unsafe.Pointer(p.shared)))
+}
+
+// pointer makes a pointer of an address in C's memory.
+func pointer[T any](address C.uintptr_t) *T { return *(**T)(unsafe.Pointer(&address)) }
+
+//export weftgo_ends_queue
+func weftgo_ends_queue(op C.uintptr_t) { (*current.queue.Load())(pointer[core.Op](op)) }
+
+//export weftgo_descriptor_open
+func weftgo_descriptor_open(_ C.uint64_t, system C.int32_t, kind C.uint32_t, handle *C.uint64_t) C.int {
+	opened, _, err := current.table.Load().Open(int32(system), uint32(kind))
+	if err != nil {
+		return C.int(err.(core.Error))
+	}
+	*handle = C.uint64_t(opened)
+	return C.WEFT_OK
+}

@@ -1,0 +1,1 @@
+../../lane_internal.h

@@ -1,0 +1,1 @@
+../../poll_linux.c
