@@ -64,7 +64,8 @@ public:
         }
     }
 
-    /// Requests cancellation of all tasks of the scope, now and later. Does not wait: join() does.
+    /// Requests cancellation of all tasks of the scope, now and later: a scope that was cancelled, or that a task has
+    /// failed in, stays cancelled. Does not wait: join() does.
     void request_cancel() noexcept { source_.request(); }
 
     [[nodiscard]] bool cancel_requested() const noexcept { return weft_cancel_requested(source_.token()) != 0; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// weft/detail/frame_pool.hpp: reuse, one-way traffic, bursts, the end of a thread; and what allocates at all. This file
+// weft/detail/frame_pool.hpp: reuse, one-way traffic, bursts, the end of a thread; and what allocates at all. It
 // replaces operator new for the whole program, to count.
 #include <doctest/doctest.h>
 
@@ -30,6 +30,30 @@
 
 #include "support.hpp"
 
+using weft::detail::frame_allocate;
+using weft::detail::frame_free;
+
+TEST_CASE("frame pool: every size fits, is aligned and comes back") {
+    std::vector<std::pair<void *, std::size_t>> frames;
+    for (std::size_t size = 1; size < 5000; size += 7) {
+        void *memory = frame_allocate(size);
+        CHECK(reinterpret_cast<std::uintptr_t>(memory) % __STDCPP_DEFAULT_NEW_ALIGNMENT__ == 0);
+        std::fill_n(static_cast<unsigned char *>(memory), size, static_cast<unsigned char>(size));
+        frames.emplace_back(memory, size);
+    }
+    bool intact = true;
+    for (const auto &[memory, size] : frames) {
+        for (std::size_t i = 0; i < size; ++i) {
+            intact = intact && static_cast<unsigned char *>(memory)[i] == static_cast<unsigned char>(size);
+        }
+        frame_free(memory, size);
+    }
+    CHECK(intact);
+}
+
+// Builds with a memory sanitizer have no pool, and an operator new of their own.
+#if !WEFT_DETAIL_CHECKED_MEMORY
+
 namespace {
 
 std::atomic<long> allocated{0}; // calls of operator new
@@ -56,28 +80,6 @@ void operator delete(void *memory) noexcept {
 
 void operator delete(void *memory, std::size_t) noexcept { operator delete(memory); }
 
-using weft::detail::frame_allocate;
-using weft::detail::frame_free;
-
-TEST_CASE("frame pool: every size fits, is aligned and comes back") {
-    std::vector<std::pair<void *, std::size_t>> frames;
-    for (std::size_t size = 1; size < 5000; size += 7) {
-        void *memory = frame_allocate(size);
-        CHECK(reinterpret_cast<std::uintptr_t>(memory) % __STDCPP_DEFAULT_NEW_ALIGNMENT__ == 0);
-        std::fill_n(static_cast<unsigned char *>(memory), size, static_cast<unsigned char>(size));
-        frames.emplace_back(memory, size);
-    }
-    bool intact = true;
-    for (const auto &[memory, size] : frames) {
-        for (std::size_t i = 0; i < size; ++i) {
-            intact = intact && static_cast<unsigned char *>(memory)[i] == static_cast<unsigned char>(size);
-        }
-        frame_free(memory, size);
-    }
-    CHECK(intact);
-}
-
-#if !WEFT_DETAIL_CHECKED_MEMORY
 TEST_CASE("frame pool: what is freed is given out again, without the allocator") {
     void *first = frame_allocate(100);
     frame_free(first, 100);
