@@ -74,8 +74,10 @@ private:
 
     bool start() noexcept {
         timer_.op.run = run;
+        const weft_runtime target = target_;
+        const std::int64_t timeout_ns = timeout_ns_;
         tsan_release(&timer_.op);
-        const int code = weft_schedule_after(target_, &timer_, timeout_ns_);
+        const int code = weft_schedule_after(target, &timer_, timeout_ns);
         if (code != WEFT_OK) {
             code_ = code;
             return false;
