@@ -10,7 +10,8 @@
 
 #include "weft.h"
 
-/* Reads a decimal number of at most maximum that ends at the end of the text: digits only, no sign, no more of them than the maximum has. */
+/* Reads a decimal number of at most maximum that ends at the end of the text: digits only, no sign, no more of them than the
+ * maximum has. */
 static bool read_number(const char *text, uint64_t maximum, size_t digits_max, uint64_t *number) {
     size_t digits = 0;
     uint64_t value = 0;

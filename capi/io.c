@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * io.c: I/O ops. An op takes its direction's slot, makes its system call, and if the system would make it wait, stays in the slot until an event
- * (poll_linux.c, core/descriptor.go), a cancel, a close or a stop takes it out. slot.h has the protocol, docs/models/op.pml the model,
- * core/io.go the twin in Go.
+ * io.c: I/O ops. An op takes its direction's slot, makes its system call, and if the system would make it wait, stays in the
+ * slot until an event (poll_linux.c, core/descriptor.go), a cancel, a close or a stop takes it out. slot.h has the protocol,
+ * docs/models/op.pml the model, core/io.go the twin in Go.
  *
- * What an op costs beside its system calls, in locked instructions: begin and claim, and release, when it completes at once; arm, the event and
- * reclaim more when it waits. Each is one step of the protocol; the rest are plain loads and stores.
+ * What an op costs beside its system calls, in locked instructions: begin and claim, and release, when it completes at once;
+ * arm, the event and reclaim more when it waits. Each is one step of the protocol; the rest are plain loads and stores.
  */
 #include "io.h"
 
@@ -44,12 +44,12 @@ int io_find(weft_descriptor handle, lane_runtime **runtime, lane_descriptor **de
     if (LANE_UNLIKELY(chunk == 0)) return WEFT_EBADHANDLE;
     *descriptor = (lane_descriptor *)(uintptr_t)chunk + index % LANE_CHUNK_DESCRIPTORS;
     /* acquire pairs with the store in Open: with the generation come the record's other fields. */
-    if (LANE_UNLIKELY(atomic_load_explicit(&(*descriptor)->generation, memory_order_acquire) != generation)) return WEFT_EBADHANDLE;
-    return WEFT_OK;
+    bool open = atomic_load_explicit(&(*descriptor)->generation, memory_order_acquire) == generation;
+    return LANE_LIKELY(open) ? WEFT_OK : WEFT_EBADHANDLE;
 }
 
-/* Whether the record is still the handle's. seq_cst, after a claim or a pin: the closer changes the generation before he looks whether anybody
- * is inside (shut, core/descriptor.go), so either he waits for us, or we see the change. */
+/* Whether the record is still the handle's. seq_cst, after a claim or a pin: the closer changes the generation before he
+ * looks whether anybody is inside (shut, core/descriptor.go), so either he waits for us, or we see the change. */
 static inline bool still_open(const lane_descriptor *descriptor, weft_descriptor handle) {
     return LANE_LIKELY(atomic_load_explicit(&descriptor->generation, memory_order_seq_cst) == handle.id >> 32);
 }
@@ -91,9 +91,9 @@ static inline lane_descriptor *io_descriptor(void *place) { return (lane_descrip
 static inline int io_direction(void *place) { return (int)((uintptr_t)place & 1); }
 
 /* Writes the result. The caller has the op in his hands, and calls or queues its run after this.
- *   descriptor_: none, so that a cancel of the op's next life does not look at this one's.
- *   state_: a plain store in effect, not a compare-and-swap: a request that comes in between is as good as one that comes too late.
- * release: whoever sees the state sees the result. */
+ *     descriptor_: none, so that a cancel of the op's next life does not look at this one's.
+ *     state_: a plain store in effect, not a compare-and-swap: a request that comes in between is as good as one that comes
+ *   too late. release: whoever sees the state sees the result. */
 static inline void io_complete(weft_io *io, int status, int os_error) {
     io->status = status;
     io->os_error = os_error;
@@ -113,8 +113,9 @@ int io_register(lane_runtime *runtime, int32_t system, uint32_t kind, weft_descr
     if (rc < 0) return rc;
     descriptor->id = handle;
     if (rc == 1) {
-        /* The first one. A keeper who went to sleep before sleeps outside the poller. seq_cst: the count of descriptors was raised before this
-         * load, and the keeper announces himself before he reads the count (lane_keep): one sees the other. */
+        /* The first one. A keeper who went to sleep before sleeps outside the poller. seq_cst: the count of descriptors was
+         * raised before this load, and the keeper announces himself before he reads the count (lane_keep): one sees the
+         * other. */
         uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
         if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
     }
@@ -143,17 +144,19 @@ static void io_conclude(lane_runtime *runtime, lane_descriptor *descriptor, int 
 
 /* The way to a result. */
 
-/* Whether a receive need not be tried, since it would be refused: the last one on this TCP socket took less than it asked for, nothing has been
- * reported since, and the peer has not ended.
+/* Whether a receive need not be tried, since it would be refused: the last one on this TCP socket took less than it asked
+ * for, nothing has been reported since, and the peer has not ended.
  *
- * A short receive leaves the queue empty at a moment t within that call. What comes after t is an edge, and so an event that is handled after
- * t, which either sets READY, or finds an op armed. READY, in turn, is only cleared by somebody who makes a call next; the one who claimed
- * the slot just now found it clear (*news is false). So there is nothing, or there is an event still to come; and an op that arms now is found by
- * it. Two things make a receive short although more is there: the end of the stream right behind the bytes, which is no edge of its own
- * when both came before the event; and urgent data, at which a receive stops. The event that reports them says so (EPOLLRDHUP, EPOLLPRI)
- * and leaves HANGUP, for good; and it is handled before the receive is made, or comes after it. Mutants DRAINED_ALWAYS, HANGUP_LATE.
+ * A short receive leaves the queue empty at a moment t within that call. What comes after t is an edge, and so an event that
+ * is handled after t, which either sets READY, or finds an op armed. READY, in turn, is only cleared by somebody who makes a
+ * call next; the one who claimed the slot just now found it clear (*news is false). So there is nothing, or there is an
+ * event still to come; and an op that arms now is found by it. Two things make a receive short although more is there: the
+ * end of the stream right behind the bytes, which is no edge of its own when both came before the event; and urgent data, at
+ * which a receive stops. The event that reports them says so (EPOLLRDHUP, EPOLLPRI) and leaves HANGUP, for good; and it is
+ * handled before the receive is made, or comes after it. Mutants DRAINED_ALWAYS, HANGUP_LATE.
  *
- * relaxed: DRAINED is written by the holders of the slot, HANGUP before the event's step on the slot; the claim has acquired both. */
+ * relaxed: DRAINED is written by the holders of the slot, HANGUP before the event's step on the slot; the claim has acquired
+ * both. */
 static inline bool io_vain(const lane_descriptor *descriptor, int direction) {
     return direction == LANE_RECEIVE && (atomic_load_explicit(&descriptor->hints, memory_order_relaxed) &
                                          (LANE_HINT_RECEIVE_DRAINED | LANE_HINT_HANGUP)) == LANE_HINT_RECEIVE_DRAINED;
@@ -169,7 +172,8 @@ static inline void io_note(lane_descriptor *descriptor, uint32_t hints, bool par
         atomic_fetch_and_explicit(&descriptor->hints, ~(uint32_t)LANE_HINT_RECEIVE_DRAINED, memory_order_relaxed);
 }
 
-/* Whether nobody wants the op to wait any more. seq_cst, between the slot's claim and its arming: against slot_withdraw, see there. */
+/* Whether nobody wants the op to wait any more. seq_cst, between the slot's claim and its arming: against slot_withdraw, see
+ * there. */
 static inline bool io_unwanted(const lane_runtime *runtime, const weft_io *io) {
     return __atomic_load_n(&io->state_, __ATOMIC_SEQ_CST) == IO_CANCELLING ||
            atomic_load_explicit(&runtime->state, memory_order_seq_cst) != LANE_RUNNING;
@@ -181,8 +185,8 @@ static void io_queue_behind(lane_runtime *runtime, weft_op *op) {
     if (weft_schedule_local(handle, op, 1) != WEFT_OK) lane_finish(runtime, op);
 }
 
-/* Takes an op whose slot is held to its result (true), or leaves it waiting (false): then it is not the caller's any more, and may be gone. vain
- * tells that the first call would be refused. */
+/* Takes an op whose slot is held to its result (true), or leaves it waiting (false): then it is not the caller's any more,
+ * and may be gone. vain tells that the first call would be refused. */
 static bool io_settle(lane_runtime *runtime, lane_descriptor *descriptor, int direction, weft_io *io, bool vain) {
     _Atomic uint64_t *slot = &descriptor->slot[direction];
     for (int calls = 0;;) {
@@ -238,7 +242,8 @@ static void io_retry(weft_op *op) {
 
 _Static_assert(sizeof((weft_io *)NULL)->system_ >= sizeof(weft_op), "the op that tries again stands in system_");
 
-/* Takes an idle op; *before is what it was. A compare-and-swap: a cancel may come at the same time, and a second start must not. */
+/* Takes an idle op; *before is what it was. A compare-and-swap: a cancel may come at the same time, and a second start must
+ * not. */
 static int io_begin(weft_io *io, uint32_t *before) {
     uint32_t state = __atomic_load_n(&io->state_, __ATOMIC_RELAXED);
     do {
@@ -256,7 +261,8 @@ static LANE_COLD void io_abandon(weft_io *io, uint32_t before) {
         __atomic_store_n(&io->state_, IO_CANCELLED_EARLY, __ATOMIC_RELEASE);
 }
 
-/* An op has completed at once. Too many of these in a row on a worker, and it goes through the queue, so that a hot socket starves nobody. */
+/* An op has completed at once. Too many of these in a row on a worker, and it goes through the queue, so that a hot socket
+ * starves nobody. */
 static int io_immediate(lane_runtime *runtime, weft_io *io) {
     LANE_COUNT(runtime, io_immediate, 1);
     lane_worker *self = lane_self;
@@ -297,8 +303,8 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
         return 1;
     }
     int direction = request.kind & 1 ? LANE_RECEIVE : LANE_SEND;
-    /* Stands before the claim's seq_cst step, and io_unwanted's look at the state behind it: against weft_io_cancel, which writes the state and
-     * then reads this. If it reads none, the look sees the request. */
+    /* Stands before the claim's seq_cst step, and io_unwanted's look at the state behind it: against weft_io_cancel, which
+     * writes the state and then reads this. If it reads none, the look sees the request. */
     __atomic_store_n(&io->descriptor_, io_place(descriptor, direction), __ATOMIC_RELEASE);
     bool news = false;
     rc = slot_claim(&descriptor->slot[direction], &news);

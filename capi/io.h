@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * io.h: what the C files of I/O offer the lane and each other. poll_linux.c waits for events on a worker's own thread; io.c holds the ops;
- * io_linux.c makes their system calls; socket.c and endpoint.c have the rest of weft/c/io.h. The slot protocol is in slot.h.
+ * io.h: what the C files of I/O offer the lane and each other. poll_linux.c waits for events on a worker's own thread; io.c
+ * holds the ops; io_linux.c makes their system calls; socket.c and endpoint.c have the rest of weft/c/io.h. The slot
+ * protocol is in slot.h.
  */
 #ifndef WEFT_IO_INTERNAL_H
 #define WEFT_IO_INTERNAL_H
 
 #include "lane.h"
 
-/* weft_io.state_. An op that was asked to end before it was started, and one that was asked under way, are told apart: a second start of the
- * latter is refused instead of completing it twice. Model: docs/models/op.pml. */
+/* weft_io.state_. An op that was asked to end before it was started, and one that was asked under way, are told apart: a
+ * second start of the latter is refused instead of completing it twice. Model: docs/models/op.pml. */
 enum {
     IO_IDLE = 0,
     IO_STARTED = 1,
@@ -25,17 +26,17 @@ enum { IO_RECEIVE = 1, IO_SEND, IO_RECEIVE_BUFFERS, IO_SEND_BUFFERS, IO_ACCEPT, 
 #define IO_CONNECTING 0x8000u /* connect was called, and is in progress */
 
 /* lane_descriptor.hints, beside those of lane.h. */
-#define IO_HINT_STREAM UINT32_C(8) /* a TCP socket: a receive that took less than it asked for has emptied the queue; others keep boundaries */
+#define IO_HINT_STREAM UINT32_C(8) /* a TCP socket: a short receive has emptied its queue. Other kinds keep boundaries */
 #define IO_HINT_FILE UINT32_C(16)  /* no socket: read and write instead of recv and send */
-#define IO_PIN UINT32_C(0x100)     /* one who makes a system call on the descriptor without being its op; close waits until they are gone */
+#define IO_PIN UINT32_C(0x100)     /* added by each who makes a system call without being the slot's op: close waits for them */
 
 /* The data of an event is index | generation << 32; that of the wake event is none of these. */
 #define IO_WAKE_DATA UINT64_MAX
 
 /* poll_linux.c */
 
-/* Waits at most timeout_ns (negative: for ever; 0: not at all) for events, and queues the ops that can go on at the worker itself, the first event's
- * newest. Owner only. A wake ends it early. Returns the number of events, wakes not counted. */
+/* Waits at most timeout_ns (negative: for ever; 0: not at all) for events, and queues the ops that can go on at the worker
+ * itself, the first event's newest. Owner only. A wake ends it early. Returns the number of events, wakes not counted. */
 uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_ns);
 void lane_poll_wake(lane_runtime *runtime); /* ends one lane_poll, or the next; any thread */
 

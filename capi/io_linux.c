@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * io_linux.c: the system calls of I/O ops and sockets on Linux. All that is particular to the system is here; errno is theirs to change.
+ * io_linux.c: the system calls of I/O ops and sockets on Linux. All that is particular to the system is here; errno is
+ * theirs to change.
  */
 #include <errno.h>
 #include <limits.h>
@@ -94,7 +95,7 @@ static int endpoint_of(const address *address, weft_endpoint *endpoint) {
 
 /* Bytes. */
 
-enum { TRANSFER_MAX = 1 << 30 }; /* bytes in one call; the system cuts at about twice this, which would look like a short receive */
+enum { TRANSFER_MAX = 1 << 30 }; /* bytes in one call: the system cuts at about twice this, as a short receive */
 
 /* What is left of an op's buffers; returns the number of pieces, and how many bytes they are. */
 static int pieces_of(const weft_io *io, struct iovec *pieces, size_t *asked) {
@@ -124,8 +125,8 @@ static int single_of(const weft_io *io, struct iovec *piece, size_t *asked) {
     return 1;
 }
 
-/* writev that never raises SIGPIPE. A worker has all signals blocked, and keeps one that is pending for good; on a thread of the host's the signal is
- * held back for the call, and taken away if the call has raised it. */
+/* writev that never raises SIGPIPE. A worker has all signals blocked, and keeps one that is pending for good; on a thread of
+ * the host's the signal is held back for the call, and taken away if the call has raised it. */
 static ssize_t write_quietly(int32_t system, const struct iovec *pieces, int n) {
     if (lane_self != NULL) return writev(system, pieces, n);
     sigset_t pipe_signal, before, pending;
@@ -146,7 +147,8 @@ static ssize_t write_quietly(int32_t system, const struct iovec *pieces, int n) 
     return moved;
 }
 
-/* MSG_DONTWAIT although the descriptor is in non-blocking mode: the mode belongs to what is behind it, and another process may share that. */
+/* MSG_DONTWAIT although the descriptor is in non-blocking mode: the mode belongs to what is behind it, and another process
+ * may share that. */
 static ssize_t receive_pieces(int32_t system, bool file, struct iovec *pieces, int n) {
     if (LANE_UNLIKELY(file)) return readv(system, pieces, n);
     if (LANE_LIKELY(n == 1)) return recv(system, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT);
@@ -223,8 +225,9 @@ static void peer_of(const weft_io *io, weft_endpoint *endpoint) {
     memcpy(endpoint->address + 8, &high, 8);
 }
 
-/* connect, and on every event connect again: the system then says whether it is still in progress (the first event of a new socket comes without a
- * cause), was established, or failed. SO_ERROR would not do: a receive on the same socket may have taken the error. */
+/* connect, and on every event connect again: the system then says whether it is still in progress (the first event of a new
+ * socket comes without a cause), was established, or failed. SO_ERROR would not do: a receive on the same socket may have
+ * taken the error. */
 static io_attempt try_connect(int32_t system, weft_io *io) {
     weft_endpoint peer;
     address address;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * poll_linux.c: the wait for events on a worker's own thread, without Go. It is the short twin of epoll/poller_linux.go, which registers the
- * descriptors; both keep the contract of core/poller.go.
+ * poll_linux.c: the wait for events on a worker's own thread, without Go. It is the short twin of epoll/poller_linux.go,
+ * which registers the descriptors; both keep the contract of core/poller.go.
  */
 #include <errno.h>
 #include <limits.h>
@@ -71,10 +71,15 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         lane_descriptor *descriptor = event_descriptor(runtime, data);
         if (descriptor == NULL) continue;
         uint32_t what = events[i].events;
-        /* Before the slot: whoever learns of the event there sees the hint, since io_start reads it after its claim. Mutant HANGUP_LATE. */
+        /* Before the slot: whoever learns of the event there sees the hint, since io_start reads it after its claim. Mutant
+         * HANGUP_LATE. */
         if ((what & HANGUPS) && !(atomic_load_explicit(&descriptor->hints, memory_order_relaxed) & LANE_HINT_HANGUP))
             atomic_fetch_or_explicit(&descriptor->hints, LANE_HINT_HANGUP, memory_order_seq_cst);
-        if (what & SENDS) event_direction(descriptor, LANE_SEND, worker);
+        /* A send is always tried, so one that starts after this load needs no word of it: its call comes later still. In a
+         * dialogue that saves a locked instruction a message, since a receive's event reports that the socket is writable,
+         * too. */
+        if ((what & SENDS) && (atomic_load_explicit(&descriptor->slot[LANE_SEND], memory_order_seq_cst) & LANE_SLOT_OWNER) != 0)
+            event_direction(descriptor, LANE_SEND, worker);
         if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker);
     }
     if (count != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * socket.c: the calls of weft/c/io.h that are no ops: opening, closing, shutdown, names. Arguments are checked here; the system's part is in
- * io_linux.c, and the descriptor table's in core/descriptor.go.
+ * socket.c: the calls of weft/c/io.h that are no ops: opening, closing, shutdown, names. Arguments are checked here; the
+ * system's part is in io_linux.c, and the descriptor table's in core/descriptor.go.
  */
 #include <errno.h>
 #include <limits.h>

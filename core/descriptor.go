@@ -7,11 +7,12 @@ import (
 	"unsafe"
 )
 
-// DescriptorTable holds the open descriptors of a runtime: records in shared memory that C and Go work on, and the list of free ones, which is
-// Go's alone. A record is never moved, nor freed while the runtime lives, so a stale handle reads a live word and finds the wrong generation.
+// DescriptorTable holds the open descriptors of a runtime: records in shared memory that C and Go work on, and the list of
+// free ones, which is Go's alone. A record is never moved, nor freed while the runtime lives, so a stale handle reads a live
+// word and finds the wrong generation.
 //
-// A handle is index + 1 in bits 0 to 23, the low byte of the runtime's handle (its slot) in bits 24 to 31, and the generation, which is odd
-// while the descriptor is open, in bits 32 to 63.
+// A handle is index + 1 in bits 0 to 23, the low byte of the runtime's handle (its slot) in bits 24 to 31, and the
+// generation, which is odd while the descriptor is open, in bits 32 to 63.
 type DescriptorTable struct {
 	shared *RuntimeMemory
 	poller Poller
@@ -26,17 +27,19 @@ type DescriptorTable struct {
 
 // Bits of DescriptorMemory.Hints beyond those of shared.go.
 const (
-	// HintStream: a TCP socket, on which a receive that took less than it asked for has emptied the queue. Other kinds keep boundaries.
+	// HintStream: a TCP socket, on which a receive that took less than it asked for has emptied the queue. Other kinds keep
+	// boundaries.
 	HintStream = uint32(8)
 	// HintFile: no socket: read and write instead of recv and send.
 	HintFile = uint32(16)
+	// HintPin is added by each who makes a system call on the descriptor without being its op: Close waits until they are gone.
+	HintPin = uint32(0x100)
 
-	hintMask = uint32(0xff)
-	hintPin  = uint32(0x100) // one who makes a system call on the descriptor without being its op; Close waits
+	hintMask = HintPin - 1
 )
 
-// generations is where the records of the next table begin: beyond every generation of the tables that have ended. So a handle stays stale
-// when its runtime's slot, index and all are used again.
+// generations is where the records of the next table begin: beyond every generation of the tables that have ended. So a
+// handle stays stale when its runtime's slot, index and all are used again.
 var generations struct {
 	sync.Mutex
 	next uint32 // even
@@ -90,8 +93,8 @@ func (t *DescriptorTable) find(handle uint64) (*DescriptorMemory, uint32) {
 	return d, generation
 }
 
-// Open takes a descriptor of the system over. kind is HintStream, HintFile or 0. first tells that no other descriptor was open: a keeper
-// that sleeps outside the poller has to be woken. Errors: as Poller.Register, and ELimit, ENoMem.
+// Open takes a descriptor of the system over. kind is HintStream, HintFile or 0. first tells that no other descriptor was
+// open: a keeper that sleeps outside the poller has to be woken. Errors: as Poller.Register, and ELimit, ENoMem.
 func (t *DescriptorTable) Open(system int32, kind uint32) (handle uint64, first bool, err error) {
 	d, err := t.take()
 	if err != nil {
@@ -129,8 +132,8 @@ func (t *DescriptorTable) System(handle uint64) (int32, error) {
 	return d.System.Load(), nil
 }
 
-// Close closes a descriptor. Ops that wait on it get EClosed and are handed to ready, to be queued. It waits for system calls that are under
-// way on it, and returns nil or EBadHandle: of two calls at once, to the second.
+// Close closes a descriptor. Ops that wait on it get EClosed and are handed to ready, to be queued. It waits for system
+// calls that are under way on it, and returns nil or EBadHandle: of two calls at once, to the second.
 func (t *DescriptorTable) Close(handle uint64, ready func(op *Op)) error {
 	d, generation := t.find(handle)
 	if d == nil || !t.end(d, generation, ready) {
@@ -172,13 +175,14 @@ func (t *DescriptorTable) shut(d *DescriptorMemory, why Error, ready func(op *Op
 			rest(spins)
 		}
 	}
-	// Seq-cst, with pin in capi/io.h: who pins after this load sees the new generation, and lets go.
-	for spins := 0; d.Hints.Load() >= hintPin; spins++ {
+	// Seq-cst, against io_pin in capi/io.c: who pins after this load sees the new generation, and lets go.
+	for spins := 0; d.Hints.Load() >= HintPin; spins++ {
 		rest(spins)
 	}
 }
 
-// rest waits a little for another thread's system call, which does not block but may be long, and whose thread may have lost its CPU.
+// rest waits a little for another thread's system call, which does not block but may be long, and whose thread may have lost
+// its CPU.
 func rest(spins int) {
 	if spins < 100 {
 		runtime.Gosched()
@@ -187,8 +191,8 @@ func rest(spins int) {
 	}
 }
 
-// takeOut completes an op that waits, unless the system has to be asked first, or somebody else is faster. It tells whether the slot is
-// to be looked at no more.
+// takeOut completes an op that waits, unless the system has to be asked first, or somebody else is faster. It tells whether
+// the slot is to be looked at no more.
 func (t *DescriptorTable) takeOut(d *DescriptorMemory, direction int, io *IO, why Error, ready func(op *Op)) bool {
 	if t.poller.Interrupt(d.System.Load(), io) {
 		return true
@@ -207,10 +211,10 @@ func (t *DescriptorTable) leave(d *DescriptorMemory) {
 	t.letGo(d)
 }
 
-// letGo is called once by each of the three who hold a closed record: the closer, and whoever frees each slot, or finds it free. The last one
-// gives the record back. NextFree counts them; it is no link before.
+// letGo is called once by each of the three who hold a closed record: the closer, and whoever frees each slot, or finds it
+// free. The last one gives the record back. NextFree counts them; it is no link before.
 func (t *DescriptorTable) letGo(d *DescriptorMemory) {
-	if d.NextFree.Add(1) != parties {
+	if d.NextFree.Add(1) != Parties {
 		return
 	}
 	// A stack that is only taken whole, so it has no ABA problem. C pushes, too.
@@ -223,7 +227,8 @@ func (t *DescriptorTable) letGo(d *DescriptorMemory) {
 	}
 }
 
-const parties = 3
+// Parties is how many hold a closed record.
+const Parties = 3
 
 // take finds a free record: the one that is longest free, or a new one.
 func (t *DescriptorTable) take() (*DescriptorMemory, error) {
@@ -295,12 +300,13 @@ func (t *DescriptorTable) each(f func(d *DescriptorMemory)) {
 	}
 }
 
-// Ready reports that directions of a descriptor (1 << Receive, 1 << Send) may have become ready since the registration with this data, and with
-// hangup, that the peer has ended or the socket failed: from then on no receive waits without having tried. Ops that can go on are handed to
-// ready. Any thread.
+// Ready reports that directions of a descriptor (1 << Receive, 1 << Send) may have become ready since the registration with
+// this data, and with hangup, that the peer has ended or the socket failed: from then on no receive waits without having
+// tried. Ops that can go on are handed to ready. Any thread.
 func (t *DescriptorTable) Ready(data uint64, directions int, hangup bool, ready func(op *Op)) {
 	d := t.recordAt(data & 0xffffffff)
-	// An event for an older generation. One that slips through, since the record is closed just now, does no harm: it is spurious.
+	// An event for an older generation. One that slips through, since the record is closed just now, does no harm: it is
+	// spurious.
 	if d == nil || d.Generation.Load() != uint32(data>>32) {
 		return
 	}
@@ -325,8 +331,8 @@ func (t *DescriptorTable) Finished(io *IO, ready func(op *Op)) {
 	}
 }
 
-// cancelAll completes every op that waits with ECanceled, for a runtime that stops: its state is published before. An op that is about to
-// wait sees the state by itself (unwanted), for which it is nudged.
+// cancelAll completes every op that waits with ECanceled, for a runtime that stops: its state is published before. An op
+// that is about to wait sees the state by itself (unwanted), for which it is nudged.
 func (t *DescriptorTable) cancelAll(cancelled *chain) {
 	t.each(func(d *DescriptorMemory) {
 		for direction := range d.Slot {

@@ -230,7 +230,6 @@ func TestGenerationsOutliveTables(t *testing.T) {
 
 // A closer waits for whoever is in a system call, of either kind, and not longer.
 func TestCloseWaitsForCalls(t *testing.T) {
-	const pin = 0x100
 	for name, hold := range map[string]func(f *tableFixture, d *core.DescriptorMemory) (release func()){
 		"receive": func(f *tableFixture, d *core.DescriptorMemory) func() {
 			_, err := d.Claim(core.Receive)
@@ -243,8 +242,8 @@ func TestCloseWaitsForCalls(t *testing.T) {
 			return func() { f.ReleaseSlot(d, core.Send) }
 		},
 		"pin": func(f *tableFixture, d *core.DescriptorMemory) func() {
-			d.Hints.Add(pin)
-			return func() { d.Hints.Add(^uint32(pin - 1)) }
+			d.Hints.Add(core.HintPin)
+			return func() { d.Hints.Add(^(core.HintPin - 1)) }
 		},
 		"stale claim": func(f *tableFixture, d *core.DescriptorMemory) func() {
 			_, err := d.Claim(core.Receive)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// States of IO.State. An op that was asked to end before it was started, and one that was asked under way, are told apart: a second start of
-// the latter is refused instead of completing it twice. Model: docs/models/op.pml.
+// States of IO.State. An op that was asked to end before it was started, and one that was asked under way, are told apart: a
+// second start of the latter is refused instead of completing it twice. Model: docs/models/op.pml.
 const (
 	IOIdle           uint32 = iota // never started
 	IOStarted                      // under way
@@ -38,8 +38,8 @@ type Buffer struct {
 	Length uint64 // bytes
 }
 
-// where is the descriptor and the direction of the op, which stand in one word: Descriptor is the record's address, which has its low bits
-// free, and the direction. nil when the op is not under way.
+// where is the descriptor and the direction of the op, which stand in one word: Descriptor is the record's address, which
+// has its low bits free, and the direction. nil when the op is not under way.
 func (io *IO) where() (d *DescriptorMemory, direction int) {
 	word := atomic.LoadUint64(&io.Descriptor)
 	return at[DescriptorMemory](word &^ 1), int(word & 1)
@@ -112,7 +112,8 @@ func slice[T any](address uint64, n int) []T {
 // retry is the op that tries again.
 func (io *IO) retry() *Op { return at[Op](addressOf(&io.System)) }
 
-// complete writes the result. Whoever calls it has the op in his hands; from the moment that its run is called it is its owner's again.
+// complete writes the result. Whoever calls it has the op in his hands; from the moment that its run is called it is its
+// owner's again.
 func (io *IO) complete(code Error, osError int32) {
 	io.Status, io.OSError = int32(code), osError
 	// No descriptor, so that a cancel of the op's next life does not look at this one's.
@@ -135,7 +136,8 @@ type IOLane struct {
 	retry   uintptr // what a retry op runs: a function that calls Retry with the op
 }
 
-// NewIOLane makes the I/O side of a lane. retry is the Op.Run of the ops that try again: called with such an op's address it must call Retry.
+// NewIOLane makes the I/O side of a lane. retry is the Op.Run of the ops that try again: called with such an op's address it
+// must call Retry.
 func NewIOLane(table *DescriptorTable, sockets Sockets, retry uintptr) *IOLane {
 	return &IOLane{table: table, sockets: sockets, retry: retry}
 }
@@ -143,8 +145,9 @@ func NewIOLane(table *DescriptorTable, sockets Sockets, retry uintptr) *IOLane {
 // callsMax is how many system calls an op makes before it gives others a turn; CALLS_MAX in capi/io.c.
 const callsMax = 16
 
-// Start starts an op on a descriptor. It returns true when the op is complete, and its run is not called; false when it is pending, and goes
-// through queue when it can go on or is complete. Errors, with the op untouched: EBadHandle, EBusy, EStopped. Any thread.
+// Start starts an op on a descriptor. It returns true when the op is complete, and its run is not called; false when it is
+// pending, and goes through queue when it can go on or is complete. Errors, with the op untouched: EBadHandle, EBusy,
+// EStopped. Any thread.
 func (l *IOLane) Start(io *IO, handle uint64, request Request, queue func(op *Op)) (done bool, err error) {
 	t := l.table
 	if t.shared.State.Load() != StateRunning {
@@ -164,7 +167,8 @@ func (l *IOLane) Start(io *IO, handle uint64, request Request, queue func(op *Op
 		return true, nil
 	}
 	io.Kind, io.Flags, io.Data, io.Length = request.Kind, request.Flags, request.Data, request.Length
-	// Before the claim, and the claim before the look at the state: against Cancel, which writes the state before it reads the descriptor.
+	// Before the claim, and the claim before the look at the state: against Cancel, which writes the state before it reads
+	// the descriptor.
 	direction := directionOf(request.Kind)
 	atomic.StoreUint64(&io.Descriptor, addressOf(d)|uint64(direction))
 	news, code := d.claim(direction)
@@ -209,13 +213,14 @@ func (io *IO) abandon(before uint32) {
 	}
 }
 
-// callIsVain tells that a receive would be refused: the last one left nothing, nothing has been reported since (the caller's claim found no
-// news), and the peer has not ended. Argument: capi/io.c.
+// callIsVain tells that a receive would be refused: the last one left nothing, nothing has been reported since (the caller's
+// claim found no news), and the peer has not ended. Argument: capi/io.c.
 func (d *DescriptorMemory) callIsVain(direction int) bool {
 	return direction == Receive && d.Hints.Load()&(HintReceiveDrained|HintHangup) == HintReceiveDrained
 }
 
-// Retry tries an op again, on a worker: op is what Ready handed out. It returns the IO when that is complete: the caller then calls its run.
+// Retry tries an op again, on a worker: op is what Ready handed out. It returns the IO when that is complete: the caller
+// then calls its run.
 func (l *IOLane) Retry(op *Op, queue func(op *Op)) *IO {
 	io := at[IO](addressOf(op) - uint64(unsafe.Offsetof(IO{}.System)))
 	d, direction := io.where()
@@ -229,8 +234,8 @@ func (l *IOLane) Retry(op *Op, queue func(op *Op)) *IO {
 	return nil
 }
 
-// settle takes an op whose slot is held to its result (true), or leaves it waiting (false): then it is not ours any more. vain tells that the
-// first call would be.
+// settle takes an op whose slot is held to its result (true), or leaves it waiting (false): then it is not ours any more.
+// vain tells that the first call would be.
 func (l *IOLane) settle(d *DescriptorMemory, direction int, io *IO, vain bool, queue func(op *Op)) (done bool) {
 	for calls := 0; ; {
 		if !vain {
@@ -323,8 +328,9 @@ func (l *IOLane) finish(d *DescriptorMemory, direction int, io *IO, code Error, 
 	io.complete(code, osError)
 }
 
-// Cancel asks an op to end early, and tells whether the request was noted: not if there was one before, or the op has completed. The op
-// still completes once; if this call did it, it goes through queue. Any thread, as long as the op's memory is there.
+// Cancel asks an op to end early, and tells whether the request was noted: not if there was one before, or the op has
+// completed. The op still completes once; if this call did it, it goes through queue. Any thread, as long as the op's memory
+// is there.
 func (l *IOLane) Cancel(io *IO, queue func(op *Op)) (noted bool) {
 	for {
 		switch io.State.Load() {

@@ -131,7 +131,8 @@ func TestStopCancels(t *testing.T) {
 	require.Equal(t, core.EStopped, err)
 }
 
-// A system that reports completion has the transfer under way: cancel and close ask it to give up, and the op ends when it says so.
+// A system that reports completion has the transfer under way: cancel and close ask it to give up, and the op ends when it
+// says so.
 func TestCompletionPoller(t *testing.T) {
 	f := newIO(t)
 	f.poller.completions = true

@@ -1,51 +1,54 @@
 package core
 
-// Poller is an operating system's way to wait for many descriptors at once: package epoll on Linux. One Poller serves one runtime. This
-// comment is the contract; package pollertest checks a poller against it.
+// Poller is an operating system's way to wait for many descriptors at once: package epoll on Linux. One Poller serves one
+// runtime. This comment is the contract; package pollertest checks a poller against it.
 //
 // # What an op waits for
 //
-// Every op makes its system call first, and waits only if the system says so. On a system that reports readiness (epoll) the op is then armed
-// in its slot, an event takes it out, and the call is made again. On a system that reports completion (IOCP) the call itself has begun the
-// transfer: the op is armed until the packet comes, and "again" means to collect the result. Slots, generations, cancel and close are the
-// same for both (slot.go), so a poller has to know only this:
+// Every op makes its system call first, and waits only if the system says so. On a system that reports readiness (epoll) the
+// op is then armed in its slot, an event takes it out, and the call is made again. On a system that reports completion
+// (IOCP) the call itself has begun the transfer: the op is armed until the packet comes, and "again" means to collect the
+// result. Slots, generations, cancel and close are the same for both (slot.go), so a poller has to know only this:
 //
-//   - A readiness poller calls [DescriptorTable.Ready] with the data of the registration, whenever a direction may have become ready since the
-//     last call was refused. Edges are enough: the slot remembers one that nobody waits for.
-//   - A completion poller calls [DescriptorTable.Finished] once for each transfer that was pending. Until then the IO is not given back to its
-//     owner, whatever happens to op and descriptor. It may do so while the starter has not yet armed the op.
+//   - A readiness poller calls [DescriptorTable.Ready] with the data of the registration, whenever a direction may have
+//     become ready since the last call was refused. Edges are enough: the slot remembers one that nobody waits for.
+//   - A completion poller calls [DescriptorTable.Finished] once for each transfer that was pending. Until then the IO is
+//     not given back to its owner, whatever happens to op and descriptor. It may do so while the starter has not yet armed
+//     the op.
 //
 // # What may be spurious
 //
-// An event that has no cause, comes twice, or comes for a registration that has ended: the op that it wakes is refused again and waits on,
-// and data that names an older generation of a record is ignored. Poll may return early, with 0. What must not happen is an event that is
-// missing: not at the first registration of a descriptor that is ready already, and not for a change between a refusal and the next Poll.
+// An event that has no cause, comes twice, or comes for a registration that has ended: the op that it wakes is refused again
+// and waits on, and data that names an older generation of a record is ignored. Poll may return early, with 0. What must not
+// happen is an event that is missing: not at the first registration of a descriptor that is ready already, and not for a
+// change between a refusal and the next Poll.
 //
 // # Threads
 //
-// Register, Deregister, Discard, Interrupt and Wake may be called by any thread at any time between Attach and Close. Any number of threads
-// may be in Poll; each event goes to one of them. None of these calls an op, and only Poll blocks. Attach comes first and once; Close comes
-// last, when no other call is under way.
+// Register, Deregister, Discard, Interrupt and Wake may be called by any thread at any time between Attach and Close. Any
+// number of threads may be in Poll; each event goes to one of them. None of these calls an op, and only Poll blocks. Attach
+// comes first and once; Close comes last, when no other call is under way.
 type Poller interface {
-	// Attach ties the poller to the table that it reports to, and leaves in the shared memory what the C lane needs to wait by itself. On an
-	// error the poller holds nothing.
+	// Attach ties the poller to the table that it reports to, and leaves in the shared memory what the C lane needs to wait
+	// by itself. On an error the poller holds nothing.
 	Attach(table *DescriptorTable, shared *RuntimeMemory) error
-	// Register watches both directions of a descriptor of the system from now until Deregister, and puts it in non-blocking mode. Events carry
-	// data. Errors: EInval (not open), ENotSup (a kind that cannot be waited for), EExist (registered already), ELimit, ENoMem; the
-	// descriptor is then as it was.
+	// Register watches both directions of a descriptor of the system from now until Deregister, and puts it in non-blocking
+	// mode. Events carry data. Errors: EInval (not open), ENotSup (a kind that cannot be waited for), EExist (registered
+	// already), ELimit, ENoMem; the descriptor is then as it was.
 	Register(system int32, data uint64) error
-	// Deregister ends the watch, also when duplicates of the descriptor keep the thing behind it open. An event that another thread has already
-	// taken from the system may still be reported.
+	// Deregister ends the watch, also when duplicates of the descriptor keep the thing behind it open. An event that another
+	// thread has already taken from the system may still be reported.
 	Deregister(system int32)
 	// Discard closes a descriptor. It is not registered any more, and no call on it is under way.
 	Discard(system int32)
-	// Interrupt asks the system to give up the transfer of an armed op, and tells true if there was one: its end will be reported. A readiness
-	// poller has nothing under way and says false: the caller takes the op out of its slot. The op may have ended meanwhile: the poller must not
-	// look into it, and system may be -1.
+	// Interrupt asks the system to give up the transfer of an armed op, and tells true if there was one: its end will be
+	// reported. A readiness poller has nothing under way and says false: the caller takes the op out of its slot. The op may
+	// have ended meanwhile: the poller must not look into it, and system may be -1.
 	Interrupt(system int32, io *IO) bool
-	// Poll waits at most timeout nanoseconds (negative: for ever; 0: not at all) for an event or a wake, and reports what there is: each op that
-	// can go on is handed to ready, on this thread, the one that is to run first first. It returns how many events the system had, wakes not
-	// counted. A timeout that elapses is never cut short by the resolution of the system's clock.
+	// Poll waits at most timeout nanoseconds (negative: for ever; 0: not at all) for an event or a wake, and reports what
+	// there is: each op that can go on is handed to ready, on this thread, the one that is to run first first. It returns
+	// how many events the system had, wakes not counted. A timeout that elapses is never cut short by the resolution of the
+	// system's clock.
 	Poll(timeout int64, ready func(op *Op)) int
 	// Wake makes one Poll return early: one that waits, or else the next. Wakes that have not yet been noticed may count as one.
 	Wake()
@@ -53,8 +56,8 @@ type Poller interface {
 	Close()
 }
 
-// Sockets are the system calls of the ops, and what a program in Go needs to have sockets at all: the pure-Go lane and the conformance suite
-// are written against it. In the library, C makes these calls (capi/io_linux.c).
+// Sockets are the system calls of the ops, and what a program in Go needs to have sockets at all: the pure-Go lane and the
+// conformance suite are written against it. In the library, C makes these calls (capi/io_linux.c).
 type Sockets interface {
 	// Open makes a TCP socket that is not connected, family IPv4 or IPv6. Close it, or give it to a table.
 	Open(family uint16) (system int32, err error)
@@ -68,12 +71,13 @@ type Sockets interface {
 	Close(system int32)
 	// Kind is what DescriptorTable.Open wants to know: HintStream, HintFile or 0.
 	Kind(system int32) uint32
-	// Try makes the system call of an op once, with what is left of its buffers after io.Count bytes; hints are the descriptor's, for
-	// HintFile. It changes nothing in the op. A connect that waits is tried again with IOConnecting.
+	// Try makes the system call of an op once, with what is left of its buffers after io.Count bytes; hints are the
+	// descriptor's, for HintFile. It changes nothing in the op. A connect that waits is tried again with IOConnecting.
 	Try(system int32, hints uint32, io *IO) Attempt
 }
 
-// Attempt is what a system call of an op came to. The zero value is success that moved nothing: the end of the stream to a receive.
+// Attempt is what a system call of an op came to. The zero value is success that moved nothing: the end of the stream to a
+// receive.
 type Attempt struct {
 	Wait     bool   // nothing happened: the op has to wait
 	Short    bool   // fewer bytes than asked for

@@ -1,16 +1,17 @@
 package core
 
-// A slot is the word of one direction of a descriptor: who uses it, whether something has happened that nobody has looked at (SlotReady), and
-// whether the descriptor is closed (SlotClosed). Twin: capi/slot.h, where each step has its argument. Model: docs/models/op.pml.
+// A slot is the word of one direction of a descriptor: who uses it, whether something has happened that nobody has looked at
+// (SlotReady), and whether the descriptor is closed (SlotClosed). Twin: capi/slot.h, where each step has its argument.
+// Model: docs/models/op.pml.
 //
 //	free --claim--> held --arm--> armed --Ready--> queued --reclaim--> held --release--> free
 //	                              armed --disarm--> free
 //
-// Whoever takes an op out of a slot, by release or by disarm, is the one who completes it. Whoever frees the slot of a closed descriptor says
-// so by letGo. Every word is an atomic since C works on it at the same time.
+// Whoever takes an op out of a slot, by release or by disarm, is the one who completes it. Whoever frees the slot of a
+// closed descriptor says so by letGo. Every word is an atomic since C works on it at the same time.
 
-// claim takes a free slot, and forgets its readiness: news from before the system call that now follows are no news. news tells whether there
-// was some.
+// claim takes a free slot, and forgets its readiness: news from before the system call that now follows are no news. news
+// tells whether there was some.
 func (d *DescriptorMemory) claim(direction int) (news bool, code Error) {
 	slot := &d.Slot[direction]
 	for {
@@ -27,8 +28,8 @@ func (d *DescriptorMemory) claim(direction int) (news bool, code Error) {
 	}
 }
 
-// unclaim undoes a claim that turned out to be stale. The readiness that it took belongs to others: it is given back, whether there was some
-// or not, in the same step.
+// unclaim undoes a claim that turned out to be stale. The readiness that it took belongs to others: it is given back,
+// whether there was some or not, in the same step.
 func (t *DescriptorTable) unclaim(d *DescriptorMemory, direction int) {
 	slot := &d.Slot[direction]
 	for {
@@ -101,9 +102,9 @@ func (t *DescriptorTable) disarm(d *DescriptorMemory, direction int, io *IO) boo
 	}
 }
 
-// nudge makes an op that holds the slot look again before it arms, by a readiness without a cause: so a request that came while it was in its
-// system call is seen by the op itself, and need not be looked for once it is armed, when it may be gone. It returns the address of the op
-// that waits instead, if one does, and 0 otherwise.
+// nudge makes an op that holds the slot look again before it arms, by a readiness without a cause: so a request that came
+// while it was in its system call is seen by the op itself, and need not be looked for once it is armed, when it may be
+// gone. It returns the address of the op that waits instead, if one does, and 0 otherwise.
 func (d *DescriptorMemory) nudge(direction int) (waiting uint64) {
 	slot := &d.Slot[direction]
 	for {

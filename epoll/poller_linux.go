@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// Edge-triggered, both directions; and EPOLLPRI, since a receive that stops at urgent data takes less than it asked for although more is
-	// there. EPOLLHUP and EPOLLERR are always reported.
+	// Edge-triggered, both directions; and EPOLLPRI, since a receive that stops at urgent data takes less than it asked for
+	// although more is there. EPOLLHUP and EPOLLERR are always reported.
 	interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLPRI | unix.EPOLLET
 
 	receives = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLPRI | unix.EPOLLHUP | unix.EPOLLERR
 	sends    = unix.EPOLLOUT | unix.EPOLLHUP | unix.EPOLLERR
-	// EPOLLHUP alone is no hangup: a TCP socket that was never connected has it. One whose connection has ended has EPOLLRDHUP as well.
+	// EPOLLHUP alone is no hangup: a TCP socket that was never connected has it. One whose connection has ended has
+	// EPOLLRDHUP as well.
 	hangups = unix.EPOLLRDHUP | unix.EPOLLPRI | unix.EPOLLERR
 
 	batch = 128 // events in one wait
 
-	// wakeData is the data of the wake event. No record has this index.
-	wakeData = uint64(math.MaxUint64)
+	// WakeData is the data of the wake event. No record has this index.
+	WakeData = uint64(math.MaxUint64)
 )
 
 // Poller is core.Poller.
@@ -40,12 +41,12 @@ func New() *Poller { return &Poller{epoll: -1, wake: -1} }
 func (p *Poller) Attach(table *core.DescriptorTable, shared *core.RuntimeMemory) error {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return codeOf(err)
+		return ErrorOf(err)
 	}
 	wake, err := newWake(epoll)
 	if err != nil {
 		unix.Close(epoll)
-		return codeOf(err)
+		return ErrorOf(err)
 	}
 	p.table, p.epoll, p.wake = table, epoll, wake
 	shared.Epoll, shared.WakeEvent = int32(epoll), int32(wake)
@@ -59,25 +60,28 @@ func (p *Poller) Register(system int32, data uint64) error {
 	}
 	flags, err := unix.FcntlInt(uintptr(system), unix.F_GETFL, 0)
 	if err != nil {
-		return codeOf(err)
+		return core.EInval
 	}
 	event := eventWith(interest, data)
 	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, int(system), &event); err != nil {
-		return codeOf(err)
+		if err == unix.EPERM { // a regular file, or a directory
+			return core.ENotSup
+		}
+		return ErrorOf(err)
 	}
-	// After the registration, so that a descriptor that is refused stays as it was. An event that comes before this harms nobody: no op can
-	// have been started.
+	// After the registration, so that a descriptor that is refused stays as it was. An event that comes before this harms
+	// nobody: no op can have been started.
 	if flags&unix.O_NONBLOCK == 0 {
 		if _, err := unix.FcntlInt(uintptr(system), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
 			p.Deregister(system)
-			return codeOf(err)
+			return ErrorOf(err)
 		}
 	}
 	return nil
 }
 
-// Deregister implements core.Poller. Closing alone would not do: epoll watches what is behind the descriptor, for as long as any duplicate
-// of it is open, in this process or in a child.
+// Deregister implements core.Poller. Closing alone would not do: epoll watches what is behind the descriptor, for as long as
+// any duplicate of it is open, in this process or in a child.
 func (p *Poller) Deregister(system int32) {
 	_ = unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, int(system), nil) // it fails when the user has closed the descriptor
 }
@@ -96,7 +100,7 @@ func (p *Poller) Poll(timeout int64, ready func(op *core.Op)) int {
 	for i := range events[:n] {
 		event := &events[i]
 		data := dataOf(event)
-		if data == wakeData {
+		if data == WakeData {
 			continue
 		}
 		count++
@@ -165,41 +169,4 @@ func eventWith(events uint32, data uint64) unix.EpollEvent {
 
 func dataOf(event *unix.EpollEvent) uint64 {
 	return uint64(uint32(event.Pad))<<32 | uint64(uint32(event.Fd))
-}
-
-// codeOf translates an error number of the system; weft_error_from_os in capi/io_linux.c is the whole table.
-func codeOf(err error) core.Error {
-	switch err {
-	case nil:
-		return 0
-	case unix.EBADF, unix.EINVAL:
-		return core.EInval
-	case unix.EPERM, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.EOPNOTSUPP, unix.ENOTSOCK, unix.ENOSYS:
-		return core.ENotSup
-	case unix.EEXIST:
-		return core.EExist
-	case unix.EMFILE, unix.ENFILE, unix.ENOSPC:
-		return core.ELimit
-	case unix.ENOMEM, unix.ENOBUFS:
-		return core.ENoMem
-	case unix.ECONNREFUSED:
-		return core.EConnRefused
-	case unix.ECONNRESET, unix.ECONNABORTED:
-		return core.EConnReset
-	case unix.EPIPE, unix.ESHUTDOWN:
-		return core.EPipe
-	case unix.ENOTCONN:
-		return core.ENotConn
-	case unix.EADDRINUSE:
-		return core.EAddrInUse
-	case unix.EADDRNOTAVAIL:
-		return core.EAddrNotAvail
-	case unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN:
-		return core.EUnreach
-	case unix.EACCES:
-		return core.EAcces
-	case unix.ETIMEDOUT:
-		return core.ETimedOut
-	}
-	return core.ESystem
 }

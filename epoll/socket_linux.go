@@ -21,7 +21,7 @@ func (Sockets) Open(family uint16) (int32, error) {
 	}
 	system, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, codeOf(err)
+		return -1, ErrorOf(err)
 	}
 	_ = unix.SetsockoptInt(system, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	return int32(system), nil
@@ -48,7 +48,7 @@ func (s Sockets) Listen(endpoint core.Endpoint, backlog int) (int32, error) {
 	}
 	if err != nil {
 		s.Close(system)
-		return -1, codeOf(err)
+		return -1, ErrorOf(err)
 	}
 	return system, nil
 }
@@ -57,7 +57,7 @@ func (s Sockets) Listen(endpoint core.Endpoint, backlog int) (int32, error) {
 func (Sockets) Local(system int32) (core.Endpoint, error) {
 	address, err := unix.Getsockname(int(system))
 	if err != nil {
-		return core.Endpoint{}, codeOf(err)
+		return core.Endpoint{}, ErrorOf(err)
 	}
 	switch a := address.(type) {
 	case *unix.SockaddrInet4:
@@ -80,7 +80,7 @@ func (Sockets) Shutdown(system int32, directions int) error {
 		how = unix.SHUT_WR
 	}
 	if err := unix.Shutdown(int(system), how); err != nil {
-		return codeOf(err)
+		return ErrorOf(err)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (Sockets) Try(system int32, hints uint32, io *core.IO) core.Attempt {
 		case unix.EAGAIN:
 			return core.Attempt{Wait: true}
 		default:
-			return core.Attempt{Err: codeOf(err), OSError: int32(err.(unix.Errno))}
+			return core.Attempt{Err: ErrorOf(err), OSError: int32(err.(unix.Errno))}
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// Package pollertest checks a poller against the contract of core.Poller. Every system's poller runs the same suite, from a test of its own:
+// Package pollertest checks a poller against the contract of core.Poller. Every system's poller runs the same suite, from a
+// test of its own:
 //
 //	func TestConformance(t *testing.T) { pollertest.Run(t, pollertest.System{Poller: ..., Sockets: ...}) }
 package pollertest

@@ -4,6 +4,7 @@
 /* check: -DSTALE -DOPS=1 expect: pass */
 /* check: -DSTOP -DNOCLOSE expect: pass */
 /* check: -DPOLLERS=2 -DNOCLOSE expect: pass */
+/* check: -DSENDS expect: pass */
 /* check: -DNOCLOSE -DMUTANT_ARM_BLIND expect: fail */
 /* check: -DNOCLOSE -DMUTANT_CLEAR_LATE expect: fail */
 /* check: -DNOCLOSE -DMUTANT_NO_NUDGE expect: fail */
@@ -18,7 +19,7 @@
 /* check: -DMUTANT_RECYCLE_EARLY expect: fail */
 /* check: -DNOCLOSE -DMUTANT_RESTART_CANCELLED expect: fail */
 /* check: -DSTALE -DNOCLOSE -DMUTANT_STALE_DROPS_READY expect: fail */
-/* check: -DSTOP -DNOCLOSE -DMUTANT_STOP_NO_NUDGE expect: fail */
+/* check: -DSTOP -DNOCLOSE -DNOCANCEL -DMUTANT_NO_NUDGE expect: fail */
 /*
  * op.pml: one direction of a descriptor, and the receives that use it one after the other, against everything that may
  * come in between: data and a hangup that the kernel reports as edges, cancel, close, stop, and a start through a stale handle.
@@ -34,16 +35,11 @@
  *  4. no system call is made on a descriptor that is closed already;
  *  5. a closed record is given back exactly once, after the last who used it.
  *
- * The kernel's queue holds at most two bytes; two receives are started. A receive asks for one byte or for two.
+ * The kernel's queue holds at most two bytes; two receives are started. A receive asks for one byte or for two. With SENDS the direction is
+ * one in which every op makes its call, and a free slot is told nothing: a "byte" is room in the send buffer.
  */
 #ifndef POLLERS
 #define POLLERS 1
-#endif
-#ifdef MUTANT_NO_NUDGE
-#define NO_NUDGE
-#endif
-#ifdef MUTANT_STOP_NO_NUDGE
-#define NO_NUDGE
 #endif
 #ifndef OPS
 #define OPS 2
@@ -70,7 +66,6 @@ byte recycled;
 
 byte state[OPS];
 byte done[OPS];  /* completions */
-bit noted[OPS];  /* weft_io_cancel said that it noted the request while the op was under way */
 
 /* The kernel's side. */
 byte data;
@@ -92,24 +87,32 @@ inline complete(op) {
 	}
 }
 
-/* lane_descriptor_let_go: the third party to leave pushes the record on lane_runtime.released. */
+/* slot_let_go: the third party to leave pushes the record on lane_runtime.released. */
 inline let_go() {
 	atomic {
 		parties++;
 		if
 		:: parties == 3 -> recycled++; assert(recycled == 1 && owner == FREE && !open);
-		:: else
-		fi
+		:: else fi
 	}
+}
+
+inline let_go_if(so) {
+	if
+	:: so -> let_go();
+	:: else fi
+}
+
+inline complete_if(so, which) {
+	if
+	:: so -> complete(which);
+	:: else fi
 }
 
 /* slot_release: the owner leaves; flags stay. */
 inline release(seen_closed) {
 	atomic { owner = FREE; seen_closed = closed; }
-	if
-	:: seen_closed -> let_go();
-	:: else
-	fi
+	let_go_if(seen_closed);
 }
 
 /* One system call: got = bytes; 0 is end of stream; eagain. It learns whether the stream is drained, before it lets go of the slot. */
@@ -134,8 +137,7 @@ inline try(op) {
 #else
 		drained = 0;
 #endif
-	:: else
-	fi
+	:: else fi
 }
 
 /* slot_disarm: takes an armed op out, for close. */
@@ -145,13 +147,9 @@ inline disarm(op, won) {
 		seen = closed;
 		if
 		:: won -> owner = FREE;
-		:: else
-		fi
+		:: else fi
 	}
-	if
-	:: won && seen -> let_go();
-	:: else
-	fi
+	let_go_if(won && seen)
 }
 
 /* slot_withdraw: takes an armed op out, or nudges whoever holds the slot by a false readiness: who is about to arm fails then, and
@@ -162,7 +160,7 @@ inline withdraw(op, won) {
 		seen = closed;
 		if
 		:: won -> owner = FREE;
-#ifndef NO_NUDGE
+#ifndef MUTANT_NO_NUDGE
 		:: !won && owner != ARMED -> ready = 1;
 		:: !won && owner == ARMED
 #else
@@ -170,14 +168,11 @@ inline withdraw(op, won) {
 #endif
 		fi
 	}
-	if
-	:: won && seen -> let_go();
-	:: else
-	fi
+	let_go_if(won && seen)
 }
 
-/* io_proceed: from a held slot to a result or to a wait. */
-inline proceed(op, untried) {
+/* io_settle: from a held slot to a result or to a wait. */
+inline settle(op, untried) {
 	do
 	:: 
 		if
@@ -189,10 +184,9 @@ inline proceed(op, untried) {
 			release(seen);
 			complete(op);
 			break;
-		:: else
-		fi;
+		:: else fi;
 #ifdef MUTANT_CLEAR_LATE
-		atomic { ready = 0; }
+		ready = 0;
 #endif
 		/* io_unwanted */
 #ifndef MUTANT_NO_LOOK
@@ -201,8 +195,7 @@ inline proceed(op, untried) {
 			release(seen);
 			complete(op);
 			break;
-		:: else
-		fi;
+		:: else fi;
 #endif
 		/* slot_arm. From here on the op may be anybody's; only who takes it out may touch it. */
 		atomic {
@@ -262,21 +255,19 @@ proctype starter() {
 			}
 			if
 			:: !claimed -> state[i] = IDLE; goto end_refused;
-			:: else
-			fi;
-			if
-			:: !generation_current -> 
+			:: claimed && !generation_current -> 
 				atomic { owner = FREE; ready = 1; seen = closed; }
-				if
-				:: seen -> let_go();
-				:: else
-				fi;
+				let_go_if(seen);
 				state[i] = IDLE;
 				goto end_refused;
-			:: else
+			:: claimed && generation_current
 			fi;
-			untried = (!was_ready && drained && !hangup);
-			proceed(i, untried);
+#ifdef SENDS
+			untried = 0;
+#else
+			untried = (!was_ready && drained && !hangup); /* io_vain */
+#endif
+			settle(i, untried);
 		fi;
 end_wait:
 		results?got;
@@ -290,10 +281,7 @@ end_refused:
 /* What a second start of an op would do that is under way and asked to end, if one value of the state meant both "asked
  * before the start" and "asked while under way". */
 proctype restarter() {
-	if
-	:: state[0] == CANCELLING -> complete(0);
-	:: skip
-	fi
+	if :: state[0] == CANCELLING -> complete(0) :: skip fi
 }
 #endif
 
@@ -316,7 +304,7 @@ end:	do
 			complete(op);
 		:: else ->
 			untried = 0;
-			proceed(op, untried);
+			settle(op, untried);
 		fi
 	od
 }
@@ -329,8 +317,7 @@ end:	do
 #ifndef MUTANT_HANGUP_LATE
 		if
 		:: hup -> hangup = 1;
-		:: else
-		fi;
+		:: else fi;
 #endif
 		/* slot_ready */
 		atomic {
@@ -339,14 +326,18 @@ end:	do
 				assert(done[who] == 0);
 				owner = QUEUED;
 				queue!who;
-			:: else -> ready = 1;
+#ifdef SENDS
+			:: owner == FREE -> skip /* who starts now, tries later */
+			:: owner != FREE && owner != ARMED -> ready = 1;
+#else
+			:: owner != ARMED -> ready = 1;
+#endif
 			fi
 		}
 #ifdef MUTANT_HANGUP_LATE
 		if
 		:: hup -> hangup = 1;
-		:: else
-		fi;
+		:: else fi;
 #endif
 	od
 }
@@ -359,7 +350,7 @@ proctype canceller() {
 		if
 		:: state[0] == IDLE -> state[0] = CANCELLED_EARLY; late = 1;
 #ifndef MUTANT_CANCEL_LOAD
-		:: state[0] == STARTED -> state[0] = CANCELLING; noted[0] = 1;
+		:: state[0] == STARTED -> state[0] = CANCELLING;
 #else
 		:: state[0] == STARTED -> skip
 #endif
@@ -367,11 +358,9 @@ proctype canceller() {
 		fi
 	}
 #ifdef MUTANT_CANCEL_LOAD
-	/* The request as a load and a store. */
-	if
+	if /* The request as a load and a store. */
 	:: !late -> state[0] = CANCELLING;
-	:: else
-	fi;
+	:: else fi;
 #endif
 	if
 	:: !late ->
@@ -380,17 +369,12 @@ proctype canceller() {
 		won = (owner == ARMED && who == 0);
 		if
 		:: won -> owner = FREE;
-		:: else
-		fi;
+		:: else fi;
 #else
 		withdraw(0, won);
 #endif
-		if
-		:: won -> complete(0);
-		:: else
-		fi
-	:: else
-	fi
+		complete_if(won, 0)
+	:: else fi
 }
 
 /* DescriptorTable.Close. */
@@ -404,12 +388,8 @@ proctype closer() {
 	:: was == FREE -> let_go();
 	:: was == ARMED ->
 		disarm(op, won);
-		if
-		:: won -> complete(op);
-		:: else
-		fi
-	:: else
-	fi;
+		complete_if(won, op)
+	:: else fi;
 #ifndef MUTANT_CLOSE_NO_WAIT
 	(owner != TRYING);
 #endif
@@ -428,8 +408,7 @@ proctype stale() {
 		claimed = (owner == FREE && !closed);
 		if
 		:: claimed -> owner = TRYING; ready = 0;
-		:: else
-		fi
+		:: else fi
 	}
 	if
 	:: claimed ->
@@ -440,12 +419,8 @@ proctype stale() {
 #endif
 			seen = closed;
 		}
-		if
-		:: seen -> let_go();
-		:: else
-		fi
-	:: else
-	fi
+		let_go_if(seen)
+	:: else fi
 }
 #endif
 
@@ -457,10 +432,7 @@ proctype stopper() {
 	stopping = 1;
 	/* Whichever op there is. */
 	atomic { op = who; withdraw(op, won); }
-	if
-	:: won -> complete(op);
-	:: else
-	fi
+	complete_if(won, op)
 }
 #endif
 
@@ -502,15 +474,11 @@ init {
 #if POLLERS > 1
 		run poller();
 #endif
-		if
-		:: run canceller();
-		:: skip
-		fi;
+#ifndef NOCANCEL
+		if :: run canceller() :: skip fi;
+#endif
 #ifndef NOCLOSE
-		if
-		:: run closer();
-		:: skip
-		fi;
+		if :: run closer() :: skip fi;
 #endif
 #ifdef STALE
 		run stale();

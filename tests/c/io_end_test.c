@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * io_end_test.c: how ops end early: cancel before, while and after they wait, close, stop; and all of these at once with what they wait for.
+ * io_end_test.c: how ops end early: cancel before, while and after they wait, close, stop; and all of these at once with
+ * what they wait for.
  */
 #include "io_support.h"
 
@@ -106,8 +107,8 @@ static void cancel_after(void **state)
     closes(descriptor);
 }
 
-/* An address that nobody answers from: the connect hangs until somebody gives up. The network may say at once that there is no way; then there is
- * nothing to cancel. */
+/* An address that nobody answers from: the connect hangs until somebody gives up. The network may say at once that there is
+ * no way; then there is nothing to cancel. */
 static void cancel_connect(void **state)
 {
     (void)state;

@@ -34,7 +34,8 @@ static void receive_takes_what_is_there(void **state)
     closes(descriptor);
 }
 
-/* The end behind bytes: seen at once, later, or in one event with them while a receive waits. It must not be waited for, and it stays. */
+/* The end behind bytes: seen at once, later, or in one event with them while a receive waits. It must not be waited for, and
+ * it stays. */
 static void end_of_stream(void **state)
 {
     (void)state;

@@ -1,13 +1,15 @@
-// Package ioends gives the C side of I/O to Go's tests, which cannot use cgo themselves: the ops of capi/io.c as a lane of the conformance
-// suite, and the wait of capi/poll_linux.c as a poller. It compiles them alone, without the rest of the library; ioends.c stands in for the
-// lane.
+// Package ioends gives the C side of I/O to Go's tests, which cannot use cgo themselves: the ops of capi/io.c as a lane of
+// the conformance suite, and the wait of capi/poll_linux.c as a poller. It compiles them alone, without the rest of the
+// library; ioends.c stands in for the lane.
 //
-// The files of capi stand here as symbolic links, because the go command looks for changes in a package's own directory only.
+// The files of capi stand here as symbolic links, because the go command looks for changes in a package's own directory
+// only.
 package ioends
 
 // #cgo CFLAGS: -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I${SRCDIR}/../../../include
 // #include "ioends.h"
 // #include "lane_internal.h"
+// #include "slot.h"
 import "C"
 
 import (
@@ -97,6 +99,45 @@ func (p *Poller) Poll(timeout int64, ready func(op *core.Op)) int {
 // Wake implements core.Poller by lane_poll_wake.
 func (p *Poller) Wake() {
 	C.lane_poll_wake((*C.lane_runtime)(unsafe.Pointer(p.shared)))
+}
+
+// ErrorFromOS is weft_error_from_os.
+func ErrorFromOS(number int) core.Error { return core.Error(C.weft_error_from_os(C.int(number))) }
+
+// Constants are those that both sides define, by their name in C: C's and Go's.
+func Constants() map[string][2]uint64 {
+	return map[string][2]uint64{
+		"IO_IDLE":                   {C.IO_IDLE, uint64(core.IOIdle)},
+		"IO_STARTED":                {C.IO_STARTED, uint64(core.IOStarted)},
+		"IO_CANCELLING":             {C.IO_CANCELLING, uint64(core.IOCancelling)},
+		"IO_COMPLETED":              {C.IO_COMPLETED, uint64(core.IOCompleted)},
+		"IO_CANCELLED_EARLY":        {C.IO_CANCELLED_EARLY, uint64(core.IOCancelledEarly)},
+		"IO_RECEIVE":                {C.IO_RECEIVE, uint64(core.KindReceive)},
+		"IO_SEND":                   {C.IO_SEND, uint64(core.KindSend)},
+		"IO_RECEIVE_BUFFERS":        {C.IO_RECEIVE_BUFFERS, uint64(core.KindReceiveBuffers)},
+		"IO_SEND_BUFFERS":           {C.IO_SEND_BUFFERS, uint64(core.KindSendBuffers)},
+		"IO_ACCEPT":                 {C.IO_ACCEPT, uint64(core.KindAccept)},
+		"IO_CONNECT":                {C.IO_CONNECT, uint64(core.KindConnect)},
+		"IO_CONNECTING":             {C.IO_CONNECTING, uint64(core.IOConnecting)},
+		"IO_HINT_STREAM":            {C.IO_HINT_STREAM, uint64(core.HintStream)},
+		"IO_HINT_FILE":              {C.IO_HINT_FILE, uint64(core.HintFile)},
+		"IO_PIN":                    {C.IO_PIN, uint64(core.HintPin)},
+		"IO_WAKE_DATA":              {C.IO_WAKE_DATA, epoll.WakeData},
+		"WEFT_IO_ALL":               {C.WEFT_IO_ALL, uint64(core.IOAll)},
+		"WEFT_IPV4":                 {C.WEFT_IPV4, uint64(core.IPv4)},
+		"WEFT_IPV6":                 {C.WEFT_IPV6, uint64(core.IPv6)},
+		"WEFT_SHUTDOWN_RECEIVE":     {C.WEFT_SHUTDOWN_RECEIVE, 1 << core.Receive},
+		"WEFT_SHUTDOWN_SEND":        {C.WEFT_SHUTDOWN_SEND, 1 << core.Send},
+		"LANE_SLOT_READY":           {C.LANE_SLOT_READY, core.SlotReady},
+		"LANE_SLOT_CLOSED":          {C.LANE_SLOT_CLOSED, core.SlotClosed},
+		"LANE_SLOT_HELD":            {C.LANE_SLOT_HELD, core.SlotHeld},
+		"LANE_SLOT_OWNER":           {C.LANE_SLOT_OWNER, core.SlotOwner},
+		"LANE_HINT_RECEIVE_DRAINED": {C.LANE_HINT_RECEIVE_DRAINED, uint64(core.HintReceiveDrained)},
+		"LANE_HINT_HANGUP":          {C.LANE_HINT_HANGUP, uint64(core.HintHangup)},
+		"SLOT_PARTIES":              {C.SLOT_PARTIES, core.Parties},
+		"sizeof (weft_endpoint)":    {C.sizeof_weft_endpoint, uint64(unsafe.Sizeof(core.Endpoint{}))},
+		"sizeof (weft_buffer)":      {C.sizeof_weft_buffer, uint64(unsafe.Sizeof(core.Buffer{}))},
+	}
 }
 
 // pointer makes a pointer of an address in C's memory.

@@ -3,6 +3,9 @@ package ioends_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
 	"weft/capi/internal/ioends"
 	"weft/core"
 	"weft/core/pollertest"
@@ -34,4 +37,18 @@ func TestConformance(t *testing.T) {
 		s.Poller = func() core.Poller { return epoll.New() }
 		pollertest.Run(t, s)
 	})
+}
+
+func TestConstants(t *testing.T) {
+	for name, values := range ioends.Constants() {
+		require.Equal(t, values[0], values[1], name)
+	}
+}
+
+func TestErrorNumbers(t *testing.T) {
+	require.Zero(t, ioends.ErrorFromOS(0))
+	for number := 1; number < 200; number++ {
+		require.Equal(t, ioends.ErrorFromOS(number), epoll.ErrorOf(unix.Errno(number)), "%d: %v", number, unix.Errno(number))
+	}
+	require.Equal(t, core.ESystem, ioends.ErrorFromOS(-1))
 }
