@@ -64,7 +64,9 @@ options parse(int argc, char** argv) {
         }
     }
     std::string_view target = i < argc ? argv[i] : "";
-    target.remove_prefix(target.starts_with("http://") ? 7 : 0);
+    if (constexpr std::string_view scheme = "http://"; target.starts_with(scheme)) {
+        target = target.substr(scheme.size());
+    }
     const std::size_t slash = target.find('/');
     result.host = target.substr(0, slash);
     if (slash != target.npos) {
