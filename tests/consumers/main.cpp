@@ -5,7 +5,7 @@
 #include <weft.hpp>
 
 static weft::task<int> answer() {
-    co_await weft::yield();
+    co_await weft::this_task::yield();
     co_return 42;
 }
 
