@@ -15,7 +15,7 @@ extern int weftgo_runtime_destroy(uint64_t id, int wait);
 extern void weftgo_thread_main(uint32_t slot, uint32_t index);
 
 /* export_io.go */
-extern int weftgo_descriptor_open(uint64_t runtime, int32_t system, uint32_t kind, uint64_t *handle); /* 1: and no other is open */
+extern int weftgo_descriptor_open(uint64_t runtime, int32_t system, uint32_t kind, uint64_t *handle);
 extern int weftgo_descriptor_close(uint64_t runtime, uint64_t descriptor, uint64_t *waited); /* waited[2]: ops to be queued, or 0 */
 
 #endif

@@ -23,14 +23,11 @@ func weftgo_descriptor_open(runtime C.uint64_t, system C.int32_t, kind C.uint32_
 	if r == nil {
 		return C.WEFT_EBADHANDLE
 	}
-	opened, first, err := r.Descriptors().Open(int32(system), uint32(kind))
+	opened, err := r.Descriptors().Open(int32(system), uint32(kind))
 	if err != nil {
 		return codeOf(err)
 	}
 	*handle = C.uint64_t(opened)
-	if first {
-		return 1
-	}
 	return C.WEFT_OK
 }
 

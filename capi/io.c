@@ -110,16 +110,8 @@ int io_register(lane_runtime *runtime, int32_t system, uint32_t kind, weft_descr
     LANE_COUNT(runtime, crossings, 1);
     uint64_t handle = 0;
     int rc = weftgo_descriptor_open(atomic_load_explicit(&runtime->id, memory_order_relaxed), system, kind, &handle);
-    if (rc < 0) return rc;
-    descriptor->id = handle;
-    if (rc == 1) {
-        /* The first one. A keeper who went to sleep before sleeps outside the poller. seq_cst: the count of descriptors was
-         * raised before this load, and the keeper announces himself before he reads the count (lane_keep): one sees the
-         * other. */
-        uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
-        if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
-    }
-    return WEFT_OK;
+    if (rc == WEFT_OK) descriptor->id = handle;
+    return rc;
 }
 
 /* A result of accept. Its slot is free by now: who closes the listener while we are in Go must not wait for us. */

@@ -18,6 +18,7 @@ type DescriptorTable struct {
 	poller Poller
 	memory Memory
 	first  uint32 // immutable: generation of a record that was never used
+	watch  func() // immutable: called when there is a descriptor where there was none
 
 	mu       sync.Mutex
 	used     uint32 // guarded by mu: records that were ever used
@@ -52,8 +53,13 @@ func NewDescriptorTable(shared *RuntimeMemory, poller Poller, memory Memory) *De
 	return &DescriptorTable{shared: shared, poller: poller, memory: memory, first: generations.next}
 }
 
+// newDescriptorTable makes the table of a runtime. A keeper who went to sleep while there was nothing to poll sleeps outside
+// the poller, and is woken for the first descriptor. The count was raised before the look at Keeper, and the keeper announces
+// himself before he reads the count (lane_keep): one sees the other.
 func newDescriptorTable(r *Runtime) *DescriptorTable {
-	return NewDescriptorTable(r.shared, r.poller, r.memory)
+	t := NewDescriptorTable(r.shared, r.poller, r.memory)
+	t.watch = r.wakeKeeper
+	return t
 }
 
 // handleOf is the handle of a record in a generation.
@@ -93,12 +99,12 @@ func (t *DescriptorTable) find(handle uint64) (*DescriptorMemory, uint32) {
 	return d, generation
 }
 
-// Open takes a descriptor of the system over. kind is HintStream, HintFile or 0. first tells that no other descriptor was
-// open: a keeper that sleeps outside the poller has to be woken. Errors: as Poller.Register, and ELimit, ENoMem.
-func (t *DescriptorTable) Open(system int32, kind uint32) (handle uint64, first bool, err error) {
+// Open takes a descriptor of the system over. kind is HintStream, HintFile or 0. Errors: as Poller.Register, and ELimit,
+// ENoMem.
+func (t *DescriptorTable) Open(system int32, kind uint32) (handle uint64, err error) {
 	d, err := t.take()
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	generation := d.Generation.Load() + 1
 	handle = t.handleOf(d, generation)
@@ -111,16 +117,19 @@ func (t *DescriptorTable) Open(system int32, kind uint32) (handle uint64, first 
 	d.Slot[Receive].Store(0)
 	d.Slot[Send].Store(0)
 	d.Generation.Store(generation)
-	first = t.shared.Descriptors.Add(1) == 1
+	first := t.shared.Descriptors.Add(1) == 1
 	// The first events may be reported before this returns; they find the record open.
 	if err := t.poller.Register(system, d.data(generation)); err != nil {
 		d.Generation.Store(generation + 1)
 		t.shut(d, EClosed, func(*Op) {}) // nobody has had the handle, so nobody waits
 		d.System.Store(-1)
 		t.leave(d)
-		return 0, false, err
+		return 0, err
 	}
-	return handle, first, nil
+	if first && t.watch != nil {
+		t.watch()
+	}
+	return handle, nil
 }
 
 // System tells the system's descriptor behind a handle; it stays the table's. The error is EBadHandle.

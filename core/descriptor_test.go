@@ -62,7 +62,7 @@ func newTable(t testing.TB) *tableFixture {
 }
 
 func (f *tableFixture) open(system int32) (handle uint64) {
-	handle, _, err := f.Open(system, core.HintStream)
+	handle, err := f.Open(system, core.HintStream)
 	require.NoError(f.t, err)
 	return handle
 }
@@ -88,20 +88,6 @@ func TestHandle(t *testing.T) {
 	require.Equal(t, core.AddressOf(f.shared), d.Runtime)
 	require.True(t, f.poller.event(10, first>>32<<32), "the data of events is generation and index")
 	require.EqualValues(t, 2, f.shared.Descriptors.Load())
-}
-
-func TestOpenTellsTheFirst(t *testing.T) {
-	f := newTable(t)
-	one, first, err := f.Open(10, 0)
-	require.NoError(t, err)
-	require.True(t, first)
-	_, first, err = f.Open(11, 0)
-	require.NoError(t, err)
-	require.False(t, first)
-	f.close(one)
-	_, first, err = f.Open(12, 0)
-	require.NoError(t, err)
-	require.False(t, first)
 }
 
 func TestCloseOrder(t *testing.T) {
@@ -130,7 +116,7 @@ func TestRefusedRegistration(t *testing.T) {
 	f := newTable(t)
 	f.poller.refuses = core.EExist
 	for range 3 {
-		_, _, err := f.Open(10, 0)
+		_, err := f.Open(10, 0)
 		require.Equal(t, core.EExist, err)
 	}
 	require.Empty(t, f.poller.log, "the descriptor stays the caller's")
@@ -148,7 +134,7 @@ func (failingMemory) Alloc(uintptr) unsafe.Pointer { return nil }
 func TestNoMemory(t *testing.T) {
 	f := newTable(t)
 	table := core.NewDescriptorTable(f.shared, f.poller, failingMemory{})
-	_, _, err := table.Open(10, 0)
+	_, err := table.Open(10, 0)
 	require.Equal(t, core.ENoMem, err)
 }
 
@@ -156,7 +142,7 @@ func TestFullTable(t *testing.T) {
 	f := newTable(t)
 	handle := f.open(10)
 	f.SetUsed(core.ChunksMax * core.ChunkDescriptors)
-	_, _, err := f.Open(11, 0)
+	_, err := f.Open(11, 0)
 	require.Equal(t, core.ELimit, err)
 	f.close(handle)
 	f.open(11)

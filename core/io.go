@@ -312,7 +312,7 @@ func (l *IOLane) conclude(d *DescriptorMemory, direction int, io *IO, attempt At
 	code := Error(0)
 	if io.Kind == KindAccept {
 		// After the release: the listener may be closed by somebody who waits for it.
-		handle, _, err := l.table.Open(attempt.Accepted, kind)
+		handle, err := l.table.Open(attempt.Accepted, kind)
 		if err != nil {
 			l.sockets.Close(attempt.Accepted)
 			code = err.(Error)

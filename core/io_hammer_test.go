@@ -67,7 +67,7 @@ func TestIOHammer(t *testing.T) {
 	disturb(3, func(r *rand.Rand) {
 		i := r.IntN(len(handles))
 		if handle := handles[i].Load(); f.Close(handle, queue) == nil {
-			opened, _, err := f.Open(int32(10+i), uint32(r.IntN(2))*core.HintStream)
+			opened, err := f.Open(int32(10+i), uint32(r.IntN(2))*core.HintStream)
 			if err != nil {
 				t.Error(err)
 			}

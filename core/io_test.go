@@ -280,7 +280,7 @@ func TestShortReceiveOfAll(t *testing.T) {
 
 func TestBoundariesAreKept(t *testing.T) {
 	f := newIO(t)
-	f.handle, _, _ = f.Open(11, 0)
+	f.handle, _ = f.Open(11, 0)
 	f.d = f.Record(f.handle)
 	f.sockets.answers = []core.Attempt{{Moved: 3, Short: true}, {Moved: 2, Short: true}}
 	io := f.io()

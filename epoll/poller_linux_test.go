@@ -75,7 +75,7 @@ func pair(t *testing.T) (ours, peer int) {
 func TestRegistrationSetsNonBlockingMode(t *testing.T) {
 	f := newFixture(t)
 	ours, _ := pair(t)
-	handle, _, err := f.Open(int32(ours), 0)
+	handle, err := f.Open(int32(ours), 0)
 	require.NoError(t, err)
 	flags, err := unix.FcntlInt(uintptr(ours), unix.F_GETFL, 0)
 	require.NoError(t, err)
@@ -93,12 +93,12 @@ func TestRefusalChangesNothing(t *testing.T) {
 	duplicate, err := unix.Dup(int(file.Fd()))
 	require.NoError(t, err)
 	defer unix.Close(duplicate)
-	_, _, err = f.Open(int32(duplicate), 0)
+	_, err = f.Open(int32(duplicate), 0)
 	require.Equal(t, core.ENotSup, err)
 	flags, err := unix.FcntlInt(uintptr(duplicate), unix.F_GETFL, 0)
 	require.NoError(t, err)
 	require.Zero(t, flags&unix.O_NONBLOCK)
-	_, _, err = f.Open(int32(f.poller.epoll), 0)
+	_, err = f.Open(int32(f.poller.epoll), 0)
 	require.Equal(t, core.EInval, err, "the poller itself")
 }
 
@@ -109,14 +109,14 @@ func TestCloseWithADuplicate(t *testing.T) {
 	duplicate, err := unix.Dup(ours)
 	require.NoError(t, err)
 	defer unix.Close(duplicate)
-	handle, _, err := f.Open(int32(ours), 0)
+	handle, err := f.Open(int32(ours), 0)
 	require.NoError(t, err)
 	f.poll()
 	require.NoError(t, f.Close(handle, nil))
 	_, err = unix.Write(peer, []byte("x"))
 	require.NoError(t, err)
 	require.Zero(t, f.poll())
-	handle, _, err = f.Open(int32(duplicate), 0)
+	handle, err = f.Open(int32(duplicate), 0)
 	require.NoError(t, err, "what is behind it can be registered again")
 	require.Equal(t, 1, f.poll())
 	require.NoError(t, f.Close(handle, nil))
@@ -126,7 +126,7 @@ func TestCloseWithADuplicate(t *testing.T) {
 func TestEdges(t *testing.T) {
 	f := newFixture(t)
 	ours, peer := pair(t)
-	handle, _, err := f.Open(int32(ours), 0)
+	handle, err := f.Open(int32(ours), 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, f.poll(), "it is writable")
 	for range 3 {
@@ -168,7 +168,7 @@ func BenchmarkPoll(b *testing.B) {
 	defer p.Close()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	require.NoError(b, err)
-	handle, _, err := table.Open(int32(ends[0]), 0)
+	handle, err := table.Open(int32(ends[0]), 0)
 	require.NoError(b, err)
 	ready := func(*core.Op) {}
 	var one, sink [1]byte

@@ -241,7 +241,7 @@ func (w *world) settle() {
 
 // adopt gives a descriptor to the table.
 func (w *world) adopt(system int32) (handle uint64) {
-	handle, _, err := w.table.Open(system, w.Sockets.Kind(system))
+	handle, err := w.table.Open(system, w.Sockets.Kind(system))
 	require.NoError(w, err)
 	w.keep(handle)
 	return handle

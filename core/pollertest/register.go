@@ -13,7 +13,7 @@ import (
 var registerTests = []test{
 	{"a descriptor that is registered already", func(w *world) {
 		handle, system := w.socket(core.IPv4)
-		_, _, err := w.table.Open(system, 0)
+		_, err := w.table.Open(system, 0)
 		require.Equal(w, core.EExist, err)
 		w.close(handle)
 	}},
@@ -22,7 +22,7 @@ var registerTests = []test{
 		require.NoError(w, err)
 		w.Sockets.Close(system)
 		for _, bad := range []int32{system, -1, 1 << 30} {
-			_, _, err = w.table.Open(bad, 0)
+			_, err = w.table.Open(bad, 0)
 			require.Equal(w, core.EInval, err, "%d", bad)
 		}
 	}},
@@ -30,7 +30,7 @@ var registerTests = []test{
 		file, err := os.Create(filepath.Join(w.TempDir(), "file"))
 		require.NoError(w, err)
 		defer file.Close()
-		handle, _, err := w.table.Open(int32(file.Fd()), w.Sockets.Kind(int32(file.Fd())))
+		handle, err := w.table.Open(int32(file.Fd()), w.Sockets.Kind(int32(file.Fd())))
 		if w.RegularFile != 0 {
 			require.Equal(w, w.RegularFile, err)
 			return

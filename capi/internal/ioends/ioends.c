@@ -39,8 +39,6 @@ int weft_schedule_local(weft_runtime runtime, void *runnable, int behind) {
     return WEFT_ENOTWORKER;
 }
 
-void lane_wake(lane_runtime *runtime, lane_worker *worker) { (void)runtime, (void)worker; }
-
 LANE_COLD void lane_enter_contended(lane_worker *worker) { (void)worker; }
 
 int64_t lane_now(void) { return 0; }

@@ -148,7 +148,7 @@ func weftgo_ends_queue(op C.uintptr_t) { (*current.queue.Load())(pointer[core.Op
 
 //export weftgo_descriptor_open
 func weftgo_descriptor_open(_ C.uint64_t, system C.int32_t, kind C.uint32_t, handle *C.uint64_t) C.int {
-	opened, _, err := current.table.Load().Open(int32(system), uint32(kind))
+	opened, err := current.table.Load().Open(int32(system), uint32(kind))
 	if err != nil {
 		return C.int(err.(core.Error))
 	}
