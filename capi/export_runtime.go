@@ -74,6 +74,7 @@ func weftgo_thread_main(slot, index C.uint32_t) {
 	table.mu.Lock()
 	main := table.entries[slot].main
 	table.mu.Unlock()
+	C.lane_threads_enter()
 	main(int(index))
 }
 

@@ -32,7 +32,7 @@ lane_runtime *lane_runtime_of(uint64_t id) {
     uint64_t slot = (id & 0xff) - 1;
     if (slot >= LANE_RUNTIMES_MAX) return NULL;
     lane_runtime *runtime = &lane_table[slot];
-    /* acquire pairs with the store of ID in core's newRuntime: a live handle shows an initialised runtime. */
+    /* acquire pairs with the store of ID in New (core/runtime.go): a live handle shows an initialised runtime. */
     return atomic_load_explicit(&runtime->id, memory_order_acquire) == id ? runtime : NULL;
 }
 

@@ -30,6 +30,17 @@ typedef struct lane_threads {
 
 static lane_threads threads_of[LANE_RUNTIMES_MAX];
 
+/* Blocks every signal but those that a fault raises; before may be NULL. */
+static void lane_block_signals(sigset_t *before) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+void lane_threads_enter(void) { lane_block_signals(NULL); }
+
 static void *lane_thread_main(void *argument) {
     lane_thread *thread = argument;
     lane_threads *all = &threads_of[thread->slot];
@@ -62,14 +73,11 @@ int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, cons
     pthread_mutex_init(&all->mutex, NULL);
     pthread_cond_init(&all->changed, NULL);
 
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&blocked, faults[i]);
+    sigset_t before;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     int rc = pthread_attr_setstacksize(&attributes, (size_t)(stack_bytes + 4095) & ~(size_t)4095);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    lane_block_signals(&before);
     while (rc == 0 && all->count < count) {
         lane_thread *thread = &all->threads[all->count];
         thread->slot = slot;

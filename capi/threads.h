@@ -10,6 +10,9 @@
 /* Starts count threads for the runtime in a slot; each calls weftgo_thread_main(slot, index). All or none: WEFT_OK, WEFT_ELIMIT or WEFT_ENOMEM. */
 int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, const char *name);
 
+/* First thing that a thread does inside Go, which has unblocked signals that it uses itself (SIGCHLD, SIGPROF, SIGURG): blocks them again. */
+void lane_threads_enter(void);
+
 /* Waits until they have ended. Once per start. */
 void lane_threads_join(uint32_t slot);
 
