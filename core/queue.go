@@ -66,15 +66,17 @@ func (w *WorkerMemory) HasBacklog() bool {
 	return n >= 2 || n == 1 && w.Stalled.Load() == w.Ticks.Load()
 }
 
-// Enter opens the owner's queue section. Go's atomics are sequentially consistent, so the store of Turn is the barrier, too. Pairs with seize.
+// Enter opens the owner's queue section. The swap of Turn is the barrier, too. Pairs with seize. Not a Store: under the race detector that is only
+// a release on memory that is not Go's, and the load of Thief may then come first; the same goes for every other word of shared memory that
+// is written before another is looked at.
 func (w *WorkerMemory) Enter(l Lane) {
-	w.Turn.Store(1)
+	w.Turn.Swap(1)
 	for w.Thief.Load() != 0 {
 		w.Turn.Store(0)
 		for spins := uint32(0); w.Thief.Load() != 0; spins++ {
 			l.Pause(spins)
 		}
-		w.Turn.Store(1)
+		w.Turn.Swap(1)
 	}
 }
 

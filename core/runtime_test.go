@@ -215,13 +215,14 @@ func TestSeveralRuntimes(t *testing.T) {
 	a, b := start(t, 1), start(t, 2)
 	op := shared[core.Op](t)
 	hops := make(chan int, 1)
-	left := 1000
+	var left atomic.Int64 // the race detector does not see that the queues order the hops
+	left.Store(1000)
 	op.Run = function(func(op *core.Op) {
-		left--
+		now := left.Add(-1)
 		switch {
-		case left == 0:
-			hops <- left
-		case left%2 == 0:
+		case now == 0:
+			hops <- int(now)
+		case now%2 == 0:
 			_ = a.Schedule(op)
 		default:
 			_ = b.Schedule(op)
@@ -320,7 +321,12 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			step()
 		}
 		runtime.ReadMemStats(&after)
-		// Less than one in a hundred steps: the Go runtime has threads and timers of its own.
-		require.Less(t, after.Mallocs-before.Mallocs, uint64(steps/100), name)
+		// Less than one in a hundred steps: the Go runtime has threads and timers of its own. Under the race detector sync.Pool forgets at random,
+		// which is about one allocation a call; more than two a step would be ours.
+		limit := uint64(steps / 100)
+		if raceDetector {
+			limit = 2 * steps
+		}
+		require.Less(t, after.Mallocs-before.Mallocs, limit, name)
 	}
 }

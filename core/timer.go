@@ -32,7 +32,7 @@ func (r *Runtime) Start(t *Timer, deadline int64) error {
 	earliest := tick != tickNever && at < wheel.Earliest.Load()
 	if earliest {
 		// Published before the look at SleepUntil, against the keeper, who publishes SleepUntil and looks at the wheels again.
-		wheel.Earliest.Store(at)
+		wheel.Earliest.Swap(at)
 	}
 	wheel.unlock()
 	if earliest && at < r.shared.SleepUntil.Load() {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func output(ctx context.Context, timeout time.Duration, program string, argument
 	return strings.TrimSpace(string(text)), explain(ctx, err, &complaint)
 }
 
-func explain(ctx context.Context, err error, complaint *bytes.Buffer) error {
+func explain(ctx context.Context, err error, complaint fmt.Stringer) error {
 	if err == nil {
 		return nil
 	}
@@ -67,12 +68,30 @@ func runAlone(ctx context.Context, j job, scale float64) (values, error) {
 	return parseLine(text)
 }
 
+// said collects what a process writes, and may be read while it does.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // runServer starts a server, lets the common client loose on it, and ends it by closing its input.
 func runServer(ctx context.Context, j job, scale float64) (_ values, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	command := exec.CommandContext(ctx, j.program, "run", j.work.asked(), strconv.Itoa(j.workers), number(scale))
-	var complaint bytes.Buffer
+	var complaint said
 	command.Stderr = &complaint
 	command.WaitDelay = time.Second
 	input, err := command.StdinPipe()

@@ -77,7 +77,7 @@ func (l *Lane) WakeOne(r *core.RuntimeMemory) {
 			l.notify(r, w)
 			return
 		}
-		r.Waking.Store(0)
+		r.Waking.Swap(0) // before the look at the idle ones; core's Enter says why it is a swap
 	}
 }
 
@@ -122,7 +122,7 @@ func (l *Lane) park(w *core.WorkerMemory, r *core.RuntimeMemory) (reason core.Re
 	idle := r.Idle[w.Index/64].And(^bit)
 	w.Park.Store(core.Awake)
 	if idle&bit == 0 {
-		r.Waking.Store(0)
+		r.Waking.Swap(0) // before the look for work
 	}
 	return reason
 }
@@ -132,7 +132,7 @@ func (l *Lane) keep(w *core.WorkerMemory, r *core.RuntimeMemory) (reason core.Re
 	until, earliest := int64(math.MaxInt64), r.EarliestTimer()
 	for {
 		until = earliest
-		r.SleepUntil.Store(until)
+		r.SleepUntil.Swap(until) // before the second look
 		if earliest = r.EarliestTimer(); earliest >= until {
 			break
 		}
