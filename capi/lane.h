@@ -122,7 +122,7 @@ typedef struct lane_worker {
 enum { LANE_RECEIVE = 0, LANE_SEND = 1 };
 
 /* lane_descriptor.hints */
-enum { LANE_HINT_RECEIVE_DRAINED = 1, LANE_HINT_SEND_FULL = 2, LANE_HINT_HANGUP = 4 };
+enum { LANE_HINT_RECEIVE_DRAINED = 1, LANE_HINT_HANGUP = 4 };
 
 typedef struct lane_descriptor {
     _Alignas(128) _Atomic uint64_t slot[2]; /* atomic: see above; LANE_RECEIVE, LANE_SEND */

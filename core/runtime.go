@@ -3,6 +3,7 @@ package core
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -32,6 +33,7 @@ type Runtime struct {
 	descriptors *DescriptorTable
 	call        func(function, argument uintptr)
 	workers     []*worker
+	monitorPoll poll // owner: monitor
 
 	mu      sync.Mutex
 	resting int           // guarded by mu: workers that have found nothing to drain
@@ -50,6 +52,7 @@ func New(c Config) (*Runtime, error) {
 		shared: c.Shared, lane: c.Lane, memory: c.Memory, poller: c.Poller, call: c.Call,
 		running: c.Workers, stopped: make(chan struct{}),
 	}
+	r.monitorPoll.init()
 	*c.Shared = RuntimeMemory{}
 	c.Shared.SleepUntil.Store(math.MinInt64)
 	c.Shared.WorkerCount = uint32(c.Workers)
@@ -70,7 +73,9 @@ func New(c Config) (*Runtime, error) {
 		shared.Accepts.Store(c.ID)
 		shared.CheckInterval = checkIntervalInitial
 		shared.Wheel.init()
-		r.workers = append(r.workers, &worker{runtime: r, shared: shared, victim: i})
+		w := &worker{runtime: r, shared: shared, victim: i}
+		w.poll.init()
+		r.workers = append(r.workers, w)
 		if !shared.initQueue(c.Memory) {
 			r.free()
 			return nil, ENoMem
@@ -112,17 +117,20 @@ func (r *Runtime) Poller() Poller { return r.poller }
 // Shared is the runtime's part of the memory that C sees.
 func (r *Runtime) Shared() *RuntimeMemory { return r.shared }
 
-// pollTurn gives the poller a turn without waiting, for a busy worker or, with nil, for the monitor.
-func (r *Runtime) pollTurn(w *WorkerMemory) {
+// poll is a turn of the poller in the making. It is kept by who takes the turn, so that none allocates.
+type poll struct {
+	ready chain
+	add   func(op *Op) // ready.add
+}
+
+func (p *poll) init() { p.add = p.ready.add }
+
+// pollTurn gives the poller a turn without waiting, for a busy worker or the monitor, who count the events in their own word.
+func (r *Runtime) pollTurn(p *poll, events *atomic.Uint64, wake bool) {
 	r.shared.PolledAt.Store(r.lane.Now())
-	var ready chain
-	events := r.poller.Poll(0, func(op *Op) { ready.add(op) })
-	if w != nil {
-		w.IOEvents.Add(uint64(events))
-	} else {
-		r.shared.IOEvents.Add(uint64(events))
-	}
-	r.injectChain(&ready, w == nil)
+	p.ready = chain{}
+	events.Add(uint64(r.poller.Poll(0, p.add)))
+	r.injectChain(&p.ready, wake)
 }
 
 // RunMonitor is the life of the monitor's thread, the last to end. Watching is the lane's; what is left for Go is to stand in when every worker is held up.
@@ -132,7 +140,7 @@ func (r *Runtime) RunMonitor() {
 		case ReasonTimers:
 			r.fire()
 		case ReasonPoll:
-			r.pollTurn(nil)
+			r.pollTurn(&r.monitorPoll, &r.shared.IOEvents, true)
 		case ReasonStop:
 			close(r.stopped)
 			return

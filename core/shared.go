@@ -174,7 +174,6 @@ const (
 // Bits of DescriptorMemory.Hints.
 const (
 	HintReceiveDrained = uint32(1) // the last receive took less than it asked for
-	HintSendFull       = uint32(2) // the last send moved less than it was given
 	HintHangup         = uint32(4) // the peer ended, or the socket failed: never wait without trying
 )
 

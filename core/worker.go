@@ -8,6 +8,7 @@ type worker struct {
 	runtime *Runtime
 	shared  *WorkerMemory
 	victim  int // where the next search begins
+	poll    poll
 	loot    [lootMax]uint64
 	_       [64]byte
 }
@@ -29,7 +30,7 @@ func (r *Runtime) RunWorker(i int) {
 		case ReasonTimers:
 			r.fire()
 		case ReasonPoll:
-			r.pollTurn(w.shared)
+			r.pollTurn(&w.poll, &w.shared.IOEvents, false)
 		case ReasonStop:
 			if r.drained(w) {
 				r.workerEnds()

@@ -66,7 +66,7 @@ static const int64_t layout_numbers[] = {
 	LANE_AWAKE, LANE_ANNOUNCED, LANE_PARKED, LANE_PARKED_IN_POLLER, LANE_NOTIFIED,
 	LANE_STEAL, LANE_TIMERS, LANE_POLL, LANE_STOP, LANE_INJECT_CLOSED,
 	LANE_SLOT_READY, LANE_SLOT_CLOSED, LANE_SLOT_HELD, (int64_t)LANE_SLOT_OWNER, LANE_RECEIVE, LANE_SEND,
-	LANE_HINT_RECEIVE_DRAINED, LANE_HINT_SEND_FULL, LANE_HINT_HANGUP,
+	LANE_HINT_RECEIVE_DRAINED, LANE_HINT_HANGUP,
 };
 static size_t layout_numbers_count(void) { return sizeof layout_numbers / sizeof *layout_numbers; }
 static int64_t layout_number(size_t i) { return layout_numbers[i]; }

@@ -101,7 +101,7 @@ WEFT_API int weft_descriptor_system(weft_descriptor descriptor, intptr_t *system
  *  Since:    0.1 */
 WEFT_API int weft_tcp_open(weft_runtime runtime, int family, weft_descriptor *descriptor) WEFT_NOEXCEPT;
 
-/** Makes a TCP socket that listens. The address may be reused at once after a restart.
+/** Makes a TCP socket that listens. The address may be reused at once after a restart. One for IPv6 takes IPv6 alone.
  *  Params:   endpoint    not NULL; port 0 lets the system choose (ask weft_local_endpoint)
  *            backlog     0: the system's largest
  *            descriptor  not NULL; written on success only
@@ -159,8 +159,8 @@ WEFT_API int weft_recv_buffers(weft_io *io, weft_descriptor descriptor, const we
 WEFT_API int weft_send_buffers(weft_io *io, weft_descriptor descriptor, const weft_buffer *buffers, uint32_t count,
                                uint32_t flags) WEFT_NOEXCEPT;
 
-/** Asks an op to end early. Honoured before its start (the start then completes at once with WEFT_ECANCELED), while it waits, and
- *  afterwards (nothing happens). The op still completes exactly once.
+/** Asks an op to end early. Honoured before its first start (a zeroed op; the start then completes at once with WEFT_ECANCELED), and
+ *  while it waits; after its completion nothing happens. The op still completes exactly once.
  *  Params:   io  not NULL
  *  Returns:  WEFT_OK (the request was noted); 1 (it had completed or had been requested); WEFT_EINVAL.
  *  Threads:  any, as long as the caller knows that the memory is still there; never blocks, never calls back.
@@ -172,7 +172,7 @@ WEFT_API int weft_io_cancel(weft_io *io) WEFT_NOEXCEPT;
 
 /** Ends one direction of a connection, or both.
  *  Params:   directions  WEFT_SHUTDOWN_RECEIVE, WEFT_SHUTDOWN_SEND or their sum
- *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EBADHANDLE; WEFT_ENOTCONN; WEFT_ESYSTEM.
+ *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EBADHANDLE; WEFT_ENOTCONN; WEFT_ENOTSUP (no socket); WEFT_ESYSTEM.
  *  Threads:  any; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_shutdown(weft_descriptor descriptor, int directions) WEFT_NOEXCEPT;
