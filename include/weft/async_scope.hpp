@@ -2,9 +2,9 @@
 //
 // weft/async_scope.hpp: a set of tasks that are started at any time and waited for together.
 //
-// Life: spawn, ..., co_await join(), destroy. Destroying a scope with tasks outstanding ends the program: they may refer to what
-// lives around it. The first exception that escapes a task (operation_cancelled apart) requests cancellation of
-// the others, and comes out of join().
+// Life: spawn, ..., co_await join(), destroy. Destroying a scope with tasks outstanding ends the program: they may
+// refer to what lives around it. The first exception that escapes a task (operation_cancelled apart) requests
+// cancellation of the others, and comes out of join().
 #ifndef WEFT_ASYNC_SCOPE_HPP
 #define WEFT_ASYNC_SCOPE_HPP
 
@@ -40,9 +40,9 @@ public:
         }
     }
 
-    /// Starts work on the scope's scheduler. work is an awaitable, or a function that makes one (which is kept until its
-    /// coroutine is done). Its result is dropped; it obeys the scope's token. From any thread, also while join() waits
-    /// if the caller is a task of the scope. Throws runtime_stopped.
+    /// Starts work on the scope's scheduler. work is an awaitable, or a function that makes one (which is kept until
+    /// its coroutine is done). Its result is dropped; it obeys the scope's token. From any thread, also while join()
+    /// waits if the caller is a task of the scope. Throws runtime_stopped.
     template <detail::spawnable W>
     void spawn(W &&work) {
         spawn(where_, std::forward<W>(work));
@@ -52,7 +52,8 @@ public:
     template <detail::spawnable W>
     void spawn(scheduler where, W &&work) {
         task<void> task = drop_result(detail::to_task(std::forward<W>(work)));
-        // relaxed: the caller holds a reference (the scope is open, or a task of it runs), so nobody sees zero meanwhile.
+        // relaxed: the caller holds a reference (the scope is open, or a task of it runs), so nobody sees zero
+        // meanwhile.
         references_.fetch_add(1, std::memory_order_relaxed);
         try {
             detail::start_new(std::move(task), where, at_end_, "async_scope::spawn");
@@ -121,8 +122,8 @@ public:
     using join_operation = detail::operation<join_awaiter, async_scope &>;
 
     /// Waits until every task has ended; then the scope is empty, and may be used again or destroyed. Resumes on the
-    /// awaiting task's home. Throws the first exception that escaped a task. Cancel: a request is passed on to the tasks, and
-    /// join still waits for all of them, and returns as without it. One join at a time.
+    /// awaiting task's home. Throws the first exception that escaped a task. Cancel: a request is passed on to the
+    /// tasks, and join still waits for all of them, and returns as without it. One join at a time.
     [[nodiscard]] join_operation join() noexcept { return join_operation(*this); }
 
 private:

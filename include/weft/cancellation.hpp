@@ -2,9 +2,10 @@
 //
 // weft/cancellation.hpp: asking work to end early.
 //
-// A cancellation_source is requested once; a cancellation_token tells whether it was; a cancellation_registration runs a
-// callback when it is, on the requester's thread. A task inherits the token of its awaiter, and every awaitable of weft ends
-// with operation_cancelled when that token is requested: passing tokens by hand is the exception (with_token.hpp).
+// A cancellation_source is requested once; a cancellation_token tells whether it was; a cancellation_registration runs
+// a callback when it is, on the requester's thread. A task inherits the token of its awaiter, and every awaitable of
+// weft ends with operation_cancelled when that token is requested: passing tokens by hand is the exception
+// (with_token.hpp).
 //
 // A token from a source keeps the source's state alive. A token from this_task::token() may be one that lives in a
 // frame further up (when_any, timeout, async_scope): it is good for as long as the task that asked for it runs.
@@ -128,8 +129,8 @@ private:
         }
     }
 
-    /// What this state follows was requested. If the last reference is gone the destructor waits for this call; else
-    /// a reference keeps the state while the callbacks run.
+    /// What this state follows was requested. If the last reference is gone the destructor waits for this call; else a
+    /// reference keeps the state while the callbacks run.
     void followed() noexcept {
         std::uint32_t references = references_.load(std::memory_order_relaxed);
         while (references != 0) {

@@ -20,8 +20,8 @@
 namespace weft {
 
 /// A queue of bounded capacity between any number of senders and receivers. Values come out in the order in which they
-/// went in, and those who wait are served in the order in which they came. May be used from any thread. With a capacity of 0 a
-/// sender waits until its value is received.
+/// went in, and those who wait are served in the order in which they came. May be used from any thread. With a capacity
+/// of 0 a sender waits until its value is received.
 template <class T>
     requires std::is_nothrow_move_constructible_v<T>
 class channel {
@@ -111,15 +111,17 @@ public:
     };
     using receive_operation = detail::operation<receive_awaiter, channel &>;
 
-    /// Puts a value in; waits while the channel is full. Gives true, or false if the channel is closed. Resumes on the awaiting task's
-    /// home. Cancel: leaves the line, operation_cancelled; the value is not sent. Single use.
+    /// Puts a value in; waits while the channel is full. Gives true, or false if the channel is closed. Resumes on the
+    /// awaiting task's home. Cancel: leaves the line, operation_cancelled; the value is not sent. Single use.
     [[nodiscard]] send_operation send(T value) noexcept { return send_operation(*this, std::move(value)); }
 
-    /// Takes a value out; waits while there is none. Gives std::nullopt once the channel is closed and empty. Resumes on the awaiting
-    /// task's home. Cancel: leaves the line, operation_cancelled; a value that was given to it is not lost. Single use.
+    /// Takes a value out; waits while there is none. Gives std::nullopt once the channel is closed and empty. Resumes
+    /// on the awaiting task's home. Cancel: leaves the line, operation_cancelled; a value that was given to it is not
+    /// lost. Single use.
     [[nodiscard]] receive_operation receive() noexcept { return receive_operation(*this); }
 
-    /// Puts a value in without waiting; false if there is no room or the channel is closed, and then value is as it was.
+    /// Puts a value in without waiting; false if there is no room or the channel is closed, and then value is as it
+    /// was.
     [[nodiscard]] bool try_send(T &value) noexcept {
         lock_.lock();
         const taken put = this->put(value);

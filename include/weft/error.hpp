@@ -2,8 +2,9 @@
 //
 // weft/error.hpp: the codes of weft as an error category, and the exceptions that carry them.
 //
-// Everything that weft throws for a reason of its own is a weft::error, and so a std::system_error. Those that a program
-// handles by type have one: operation_cancelled, timed_out, runtime_stopped. Misuse (an empty task, sync_wait on a worker) is a std::logic_error.
+// Everything that weft throws for a reason of its own is a weft::error, and so a std::system_error. Those that a
+// program handles by type have one: operation_cancelled, timed_out, runtime_stopped. Misuse (an empty task, sync_wait
+// on a worker) is a std::logic_error.
 #ifndef WEFT_ERROR_HPP
 #define WEFT_ERROR_HPP
 

@@ -2,8 +2,9 @@
 //
 // weft/event.hpp: telling tasks that something has happened.
 //
-// event stays set until it is reset, and lets everybody through; auto_reset_event lets one through per set. Waiters go in the
-// order in which they came. Both may be destroyed as soon as nobody waits, also by a task that set() has released.
+// event stays set until it is reset, and lets everybody through; auto_reset_event lets one through per set. Waiters go
+// in the order in which they came. Both may be destroyed as soon as nobody waits, also by a task that set() has
+// released.
 #ifndef WEFT_EVENT_HPP
 #define WEFT_EVENT_HPP
 

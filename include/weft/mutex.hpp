@@ -4,8 +4,8 @@
 //
 //     auto guard = co_await mutex.scoped_lock();
 //
-// Fair: it is handed to those who wait in the order in which they came. No thread is blocked, and it may be unlocked from
-// another thread than the one that locked it.
+// Fair: it is handed to those who wait in the order in which they came. No thread is blocked, and it may be unlocked
+// from another thread than the one that locked it.
 #ifndef WEFT_MUTEX_HPP
 #define WEFT_MUTEX_HPP
 
@@ -90,8 +90,8 @@ public:
     using lock_operation = detail::operation<lock_awaiter, mutex &>;
     using scoped_lock_operation = detail::operation<scoped_lock_awaiter, mutex &>;
 
-    /// Locks; whoever does so calls unlock(). Resumes on the awaiting task's home. Cancel: leaves the line, operation_cancelled,
-    /// not locked. Single use.
+    /// Locks; whoever does so calls unlock(). Resumes on the awaiting task's home. Cancel: leaves the line,
+    /// operation_cancelled, not locked. Single use.
     [[nodiscard]] lock_operation lock() noexcept { return lock_operation(*this); }
 
     /// Locks, and gives a guard that unlocks. Otherwise as lock().

@@ -114,8 +114,8 @@ private:
 
 } // namespace detail
 
-/// Awaits work where it is, and moves the awaiting task to a scheduler afterwards, whether work returns or throws. If that
-/// fails, the task goes on where it was, with runtime_stopped or operation_cancelled. Single use.
+/// Awaits work where it is, and moves the awaiting task to a scheduler afterwards, whether work returns or throws. If
+/// that fails, the task goes on where it was, with runtime_stopped or operation_cancelled. Single use.
 template <awaitable A>
 [[nodiscard]] auto resume_on(scheduler where, A &&work) {
     return detail::resume_on_operation<detail::task_result<A>>(where.native(), detail::as_task(std::forward<A>(work)));
@@ -137,8 +137,8 @@ private:
     scheduler where_;
 };
 
-/// Moves the awaiting task to a scheduler: like `co_await where.schedule()`, but a task that is on a worker of it goes on
-/// without a detour. It lives there from now on. Throws runtime_stopped, operation_cancelled.
+/// Moves the awaiting task to a scheduler: like `co_await where.schedule()`, but a task that is on a worker of it goes
+/// on without a detour. It lives there from now on. Throws runtime_stopped, operation_cancelled.
 [[nodiscard]] inline resume_on_adaptor resume_on(scheduler where) noexcept { return resume_on_adaptor(where); }
 
 } // namespace weft

@@ -15,9 +15,9 @@
 
 namespace weft {
 
-/// Makes a runtime, runs work on it, stops it, and returns work's result or throws its exception. work is an awaitable, or a
-/// function that makes one. What work has spawned and not joined is cancelled by the stop. Blocks; on a worker
-/// it throws std::logic_error.
+/// Makes a runtime, runs work on it, stops it, and returns work's result or throws its exception. work is an awaitable,
+/// or a function that makes one. What work has spawned and not joined is cancelled by the stop. Blocks; on a worker it
+/// throws std::logic_error.
 template <detail::spawnable W>
 decltype(auto) run(const runtime_options &options, W &&work) {
     runtime runtime(options);

@@ -83,8 +83,8 @@ public:
     explicit scheduler(weft_runtime runtime) noexcept : runtime_(runtime) {}
 
     /// Queues the coroutine on the runtime; it resumes on a worker, and lives there from now on. On a worker of this
-    /// runtime it goes to that worker's own deque, which runs the newest first. Cancel: if the token was requested it is
-    /// not queued, and operation_cancelled thrown. Throws runtime_stopped. Single use.
+    /// runtime it goes to that worker's own deque, which runs the newest first. Cancel: if the token was requested it
+    /// is not queued, and operation_cancelled thrown. Throws runtime_stopped. Single use.
     [[nodiscard]] detail::schedule_operation schedule() const noexcept { return detail::schedule_operation(runtime_, false); }
 
     /// schedule(), but behind everything that is runnable on this worker.

@@ -34,7 +34,8 @@ inline void default_unhandled_exception(std::exception_ptr exception) {
     die_of_exception("an exception escaped a spawned task", exception);
 }
 
-// acq_rel in set_unhandled_exception_handler pairs with acquire in unhandled_exception: what the setter prepared is visible.
+// acq_rel in set_unhandled_exception_handler pairs with acquire in unhandled_exception: what the setter prepared is
+// visible.
 constinit inline std::atomic<unhandled_exception_handler> the_unhandled_exception_handler{default_unhandled_exception};
 
 /// True for the exceptions with which cancellation and stop end a task.
@@ -116,16 +117,16 @@ concept spawnable = awaitable<std::remove_cvref_t<W>> || task_function<std::remo
 
 } // namespace detail
 
-/// Sets the handler of the process; nullptr restores the default, which prints what() and calls std::terminate.
-/// Returns the one before.
+/// Sets the handler of the process; nullptr restores the default, which prints what() and calls std::terminate. Returns
+/// the one before.
 inline unhandled_exception_handler set_unhandled_exception_handler(unhandled_exception_handler handler) noexcept {
     return detail::the_unhandled_exception_handler.exchange(handler == nullptr ? detail::default_unhandled_exception : handler,
                                                             std::memory_order_acq_rel);
 }
 
-/// Starts work on a scheduler and forgets it. work is an awaitable, or a function that makes one: a lambda is kept until
-/// its coroutine is done, so it may capture. The result is dropped. The task has no token; for one use with_token. Throws
-/// runtime_stopped (nothing was started).
+/// Starts work on a scheduler and forgets it. work is an awaitable, or a function that makes one: a lambda is kept
+/// until its coroutine is done, so it may capture. The result is dropped. The task has no token; for one use
+/// with_token. Throws runtime_stopped (nothing was started).
 template <detail::spawnable W>
 void spawn(scheduler where, W &&work) {
     auto task = detail::to_task(std::forward<W>(work));

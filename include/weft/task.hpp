@@ -3,8 +3,8 @@
 // weft/task.hpp: task<T>, the coroutine type of weft.
 //
 // A task is lazy: calling the coroutine function only makes it, with its arguments copied or moved into the frame;
-// awaiting starts it. It is awaited once, as an rvalue: `co_await f()`, `co_await std::move(t)`. What it returns or throws comes
-// out of that expression. A task that is dropped without being awaited never runs.
+// awaiting starts it. It is awaited once, as an rvalue: `co_await f()`, `co_await std::move(t)`. What it returns or
+// throws comes out of that expression. A task that is dropped without being awaited never runs.
 //
 // Home: a task lives on the runtime that it was started on, and is back there after every co_await. schedule(),
 // schedule_after() and resume_on() move it; that ends with the task: its awaiter goes on where the awaiter lives.
@@ -120,8 +120,8 @@ public:
     /// True unless the task is empty (default-made, moved from, or released).
     [[nodiscard]] explicit operator bool() const noexcept { return coroutine_ != nullptr; }
 
-    /// Starts the task; the result of co_await is what it returns. Resumes on the awaiting task's home. Cancel: the task
-    /// sees the request in its own awaits. Single use, and the task object must stay until then: it does in
+    /// Starts the task; the result of co_await is what it returns. Resumes on the awaiting task's home. Cancel: the
+    /// task sees the request in its own awaits. Single use, and the task object must stay until then: it does in
     /// `co_await f()`.
     [[nodiscard]] detail::task_awaiter<T> operator co_await() && noexcept { return detail::task_awaiter<T>(coroutine_); }
 

@@ -64,13 +64,15 @@ public:
 
 namespace this_task {
 
-/// The token that this task obeys. It is valid while the task runs: give it to what the task waits for, not to what outlives it.
+/// The token that this task obeys. It is valid while the task runs: give it to what the task waits for, not to what
+/// outlives it.
 [[nodiscard]] inline detail::token_awaiter token() noexcept { return {}; }
 
 /// Throws operation_cancelled if the task's token was requested. For loops that compute and never wait.
 [[nodiscard]] inline detail::check_awaiter throw_if_cancelled() noexcept { return {}; }
 
-/// The scheduler of the runtime that the task lives on; an empty one if it lives on none (sync_wait without a scheduler).
+/// The scheduler of the runtime that the task lives on; an empty one if it lives on none (sync_wait without a
+/// scheduler).
 [[nodiscard]] inline detail::home_awaiter scheduler() noexcept { return {}; }
 
 /// Goes behind everything that is runnable on this worker. Cancel: operation_cancelled instead, if the token was

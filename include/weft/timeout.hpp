@@ -172,10 +172,10 @@ private:
 
 } // namespace detail
 
-/// Awaits work for at most a span of time. When that is over, work is cancelled *and* waited for, and timed_out thrown. Work that
-/// succeeds nevertheless counts as success, and any other exception of it comes out as it is; work that ignores
-/// cancellation delays this. Resumes on the awaiting task's home. Cancel: work sees the request. Throws error(errc::bad_handle) if the task lives
-/// on no runtime. Single use.
+/// Awaits work for at most a span of time. When that is over, work is cancelled *and* waited for, and timed_out thrown.
+/// Work that succeeds nevertheless counts as success, and any other exception of it comes out as it is; work that
+/// ignores cancellation delays this. Resumes on the awaiting task's home. Cancel: work sees the request. Throws
+/// error(errc::bad_handle) if the task lives on no runtime. Single use.
 template <awaitable A, class Rep, class Period>
 [[nodiscard]] auto timeout(A &&work, const std::chrono::duration<Rep, Period> &span) {
     return detail::timeout_operation<detail::task_result<A>, detail::timeout_awaiter>(detail::as_task(std::forward<A>(work)),

@@ -103,9 +103,10 @@ private:
 };
 
 /// Awaits all of its arguments at once, on all workers of the awaiting task's runtime. The result is a tuple in the
-/// order of the arguments; std::monostate stands for void, std::reference_wrapper for references; void if all are void. Resumes on the
-/// awaiting task's home when the last has ended. If some threw, the exception of the first of them in that order comes out; the others are
-/// not cancelled (async_scope does that). Cancel: each child sees the request. Single use.
+/// order of the arguments; std::monostate stands for void, std::reference_wrapper for references; void if all are void.
+/// Resumes on the awaiting task's home when the last has ended. If some threw, the exception of the first of them in
+/// that order comes out; the others are not cancelled (async_scope does that). Cancel: each child sees the request.
+/// Single use.
 template <awaitable... A>
 [[nodiscard]] auto when_all(A &&...work) {
     using children = std::tuple<decltype(detail::as_task(std::forward<A>(work)))...>;

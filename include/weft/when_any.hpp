@@ -113,8 +113,8 @@ private:
 
     static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept {
         auto &ended = *static_cast<state *>(self);
-        // relaxed: only one child gets it, and what the parent reads is ordered by the join. The join also keeps everything here
-        // until this child has arrived, so the source is safe while it is being requested.
+        // relaxed: only one child gets it, and what the parent reads is ordered by the join. The join also keeps
+        // everything here until this child has arrived, so the source is safe while it is being requested.
         promise_base *nobody = nullptr;
         if (ended.awaiter.winner_.compare_exchange_strong(nobody, &child, std::memory_order_relaxed)) {
             ended.awaiter.source_.request();
@@ -141,18 +141,19 @@ private:
     Children children_;
 };
 
-/// Awaits its arguments at once. The first to end wins; the others are cancelled *and* waited for before this returns, so what
-/// they refer to may end afterwards; their results and exceptions are dropped. The result is an indexed<variant> with
-/// std::monostate for void and std::reference_wrapper for references; the index alone if all are void. If the
-/// winner threw, its exception comes out. Resumes on the awaiting task's home. Cancel: each child sees the request. Single use.
+/// Awaits its arguments at once. The first to end wins; the others are cancelled *and* waited for before this returns,
+/// so what they refer to may end afterwards; their results and exceptions are dropped. The result is an
+/// indexed<variant> with std::monostate for void and std::reference_wrapper for references; the index alone if all are
+/// void. If the winner threw, its exception comes out. Resumes on the awaiting task's home. Cancel: each child sees the
+/// request. Single use.
 template <awaitable... A>
     requires(sizeof...(A) > 0)
 [[nodiscard]] auto when_any(A &&...work) {
     return when_any_operation(std::tuple(detail::as_task(std::forward<A>(work))...));
 }
 
-/// when_any for a range of awaitables, which are moved from. The result is indexed<T>, or the index alone for void. Throws
-/// std::invalid_argument if the range is empty.
+/// when_any for a range of awaitables, which are moved from. The result is indexed<T>, or the index alone for void.
+/// Throws std::invalid_argument if the range is empty.
 template <std::ranges::input_range R>
     requires awaitable<std::ranges::range_value_t<R>>
 [[nodiscard]] auto when_any(R &&work) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // What flows down the await tree: where a coroutine lives and which token it obeys. A weft promise carries an
-// environment and offers it as weft_environment(); awaiters read it, and change home, in await_suspend, before they hand
-// the coroutine to anybody. Coroutines of other libraries have none: they get the calling worker's runtime and no token.
+// environment and offers it as weft_environment(); awaiters read it, and change home, in await_suspend, before they
+// hand the coroutine to anybody. Coroutines of other libraries have none: they get the calling worker's runtime and no
+// token.
 #ifndef WEFT_DETAIL_ENVIRONMENT_HPP
 #define WEFT_DETAIL_ENVIRONMENT_HPP
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Awaiting what is not weft's. A foreign awaiter resumes whatever handle it was given on whatever thread it completes; a
-// weft task must come back to its home. So the foreign awaiter gets the handle of a frame that is none: two
-// function pointers, as every coroutine frame begins (Itanium and MSVC ABIs), which send the real coroutine home.
+// Awaiting what is not weft's. A foreign awaiter resumes whatever handle it was given on whatever thread it completes;
+// a weft task must come back to its home. So the foreign awaiter gets the handle of a frame that is none: two function
+// pointers, as every coroutine frame begins (Itanium and MSVC ABIs), which send the real coroutine home.
 #ifndef WEFT_DETAIL_FOREIGN_HPP
 #define WEFT_DETAIL_FOREIGN_HPP
 

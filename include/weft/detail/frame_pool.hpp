@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory of coroutine frames. Each thread keeps, per size class, a list of free blocks that it takes from
-// and gives to, and one spare list that is full. When both are full, a full list goes to the depot that all threads
-// share; when both are empty, one comes from there. So frames that are allocated on one thread and freed on another
-// travel back a batch at a time, and memory stays flat. The depot keeps a bounded amount and frees what exceeds it; a
-// thread that ends frees what it has. Bonwick and Adams, "Magazines and Vmem", 2001.
+// Memory of coroutine frames. Each thread keeps, per size class, a list of free blocks that it takes from and gives to,
+// and one spare list that is full. When both are full, a full list goes to the depot that all threads share; when both
+// are empty, one comes from there. So frames that are allocated on one thread and freed on another travel back a batch
+// at a time, and memory stays flat. The depot keeps a bounded amount and frees what exceeds it; a thread that ends
+// frees what it has. Bonwick and Adams, "Magazines and Vmem", 2001.
 //
-// Builds with a memory sanitizer use operator new for every frame. Sizes are rounded there too, so that object files
-// of both kinds can be linked together.
+// Builds with a memory sanitizer use operator new for every frame. Sizes are rounded there too, so that object files of
+// both kinds can be linked together.
 #ifndef WEFT_DETAIL_FRAME_POOL_HPP
 #define WEFT_DETAIL_FRAME_POOL_HPP
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The lane of threads that are no workers: a list of coroutines that this thread is about to resume, newest first. While
-// a session is open on a thread, a coroutine that must run here is listed and not resumed on the spot; the outermost
-// session resumes what is listed when its own work is done. So resumption never nests deeply, and no coroutine runs
-// inside a cancel callback, where it could destroy the source that is being requested.
+// The lane of threads that are no workers: a list of coroutines that this thread is about to resume, newest first.
+// While a session is open on a thread, a coroutine that must run here is listed and not resumed on the spot; the
+// outermost session resumes what is listed when its own work is done. So resumption never nests deeply, and no
+// coroutine runs inside a cancel callback, where it could destroy the source that is being requested.
 #ifndef WEFT_DETAIL_INLINE_LANE_HPP
 #define WEFT_DETAIL_INLINE_LANE_HPP
 
@@ -50,8 +50,8 @@ constinit inline thread_local char *this_thread_stack_base = nullptr;
     }
 }
 
-/// Opens the lane of this thread, or joins the session that is open. The outermost session is the bottom of the stack of
-/// what it resumes.
+/// Opens the lane of this thread, or joins the session that is open. The outermost session is the bottom of the stack
+/// of what it resumes.
 class inline_session {
 public:
     inline_session() noexcept : outermost_(!this_thread_lane.open), outer_base_(this_thread_stack_base) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Starting several children and waiting for all of them: the common part of when_all and when_any. The children are
-// tasks in a tuple or a vector that lives in the awaiting frame; only their own frames are allocated. All but the last are queued on this
-// worker, where others may steal them, the last is entered by symmetric transfer, and the last to finish resumes the parent.
+// tasks in a tuple or a vector that lives in the awaiting frame; only their own frames are allocated. All but the last
+// are queued on this worker, where others may steal them, the last is entered by symmetric transfer, and the last to
+// finish resumes the parent.
 #ifndef WEFT_DETAIL_JOIN_HPP
 #define WEFT_DETAIL_JOIN_HPP
 
@@ -117,8 +118,8 @@ public:
 
     /// A child has finished. Returns what to resume next on this thread.
     [[nodiscard]] std::coroutine_handle<> arrive(promise_base &child) noexcept {
-        // The load saves the last one a locked instruction: nobody else is left to change the count. acquire, in both: the
-        // last sees what the others wrote, and pairs with the release in their fetch_sub. Weaker, the parent could
+        // The load saves the last one a locked instruction: nobody else is left to change the count. acquire, in both:
+        // the last sees what the others wrote, and pairs with the release in their fetch_sub. Weaker, the parent could
         // read results that are not there yet.
         if (pending_.load(std::memory_order_acquire) != 1 && pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
             return std::noop_coroutine();

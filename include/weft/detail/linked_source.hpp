@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The source of a combinator (when_any, timeout, async_scope): it lives in the awaiter, is requested by the combinator or through
-// the token that the combinator inherited, and must be detached before its memory goes.
+// The source of a combinator (when_any, timeout, async_scope): it lives in the awaiter, is requested by the combinator
+// or through the token that the combinator inherited, and must be detached before its memory goes.
 #ifndef WEFT_DETAIL_LINKED_SOURCE_HPP
 #define WEFT_DETAIL_LINKED_SOURCE_HPP
 
@@ -25,8 +25,8 @@ public:
         }
     }
 
-    /// Stops following; waits for a request that is passing through on another thread. None is on this thread: coroutines
-    /// do not run inside callbacks.
+    /// Stops following; waits for a request that is passing through on another thread. None is on this thread:
+    /// coroutines do not run inside callbacks.
     void detach() noexcept { deregister_callback(link_); }
 
     bool request() noexcept { return request_cancel(source_); }

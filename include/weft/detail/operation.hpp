@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What functions like sleep_for return: the arguments of an awaiter that does not exist yet. Awaiters are pinned: they
-// contain an op, and others point at them. An operation can be passed on, stored, and given to when_any; awaiting it, as an
-// rvalue, makes the awaiter in the frame of the coroutine.
+// contain an op, and others point at them. An operation can be passed on, stored, and given to when_any; awaiting it,
+// as an rvalue, makes the awaiter in the frame of the coroutine.
 #ifndef WEFT_DETAIL_OPERATION_HPP
 #define WEFT_DETAIL_OPERATION_HPP
 

@@ -2,9 +2,9 @@
 //
 // What all promises of weft share: who is resumed at the end, the environment, the memory of the frame.
 //
-// States of a task's coroutine: created (owned by its task object; nothing below is set) -> started (start has been called; on
-// its way to, or past, its first resumption) -> finished (suspended at its final point; the result is there; links_ is dead
-// and may serve as an op) -> destroyed, by whoever owns the task object, or by the completion.
+// States of a task's coroutine: created (owned by its task object; nothing below is set) -> started (start has been
+// called; on its way to, or past, its first resumption) -> finished (suspended at its final point; the result is there;
+// links_ is dead and may serve as an op) -> destroyed, by whoever owns the task object, or by the completion.
 #ifndef WEFT_DETAIL_PROMISE_HPP
 #define WEFT_DETAIL_PROMISE_HPP
 
@@ -72,7 +72,8 @@ public:
         return resume_parent(links_.return_to, std::coroutine_handle<>::from_address(links_.continuation));
     }
 
-    /// Resumes what waits for this finished coroutine: by transfer if it lives where this coroutine is, else over there.
+    /// Resumes what waits for this finished coroutine: by transfer if it lives where this coroutine is, else over
+    /// there.
     [[nodiscard]] std::coroutine_handle<> resume_parent(weft_runtime home, std::coroutine_handle<> parent) noexcept {
         if (links_.environment.home.id == home.id) [[likely]] {
             return transfer(parent);

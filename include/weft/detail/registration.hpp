@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Registering callbacks with tokens, so that ThreadSanitizer sees what the library orders: what was written before
-// the registration is there for the callback, and what the callback did is there after the deregistration.
+// Registering callbacks with tokens, so that ThreadSanitizer sees what the library orders: what was written before the
+// registration is there for the callback, and what the callback did is there after the deregistration.
 #ifndef WEFT_DETAIL_REGISTRATION_HPP
 #define WEFT_DETAIL_REGISTRATION_HPP
 

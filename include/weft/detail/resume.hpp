@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The one way in which coroutines go through queues. A coroutine frame is a runnable of the library by itself (op.h:
-// its first word is the function that resumes it), so on the home's own workers no op is needed; from elsewhere
-// an op carries it, which lives in the awaiter. After a successful handover the frame may already be running, or be gone: the
+// its first word is the function that resumes it), so on the home's own workers no op is needed; from elsewhere an op
+// carries it, which lives in the awaiter. After a successful handover the frame may already be running, or be gone: the
 // caller touches nothing of it.
 #ifndef WEFT_DETAIL_RESUME_HPP
 #define WEFT_DETAIL_RESUME_HPP
@@ -40,8 +40,8 @@ inline void prepare_op(weft_op &op, std::coroutine_handle<> coroutine) noexcept 
     tsan_release(&op);
 }
 
-/// Resumes a coroutine whose wait is over from a thread that is no worker of its home: by an op; if its home has no worker
-/// left, or it never had a home, as the next thing that this thread runs.
+/// Resumes a coroutine whose wait is over from a thread that is no worker of its home: by an op; if its home has no
+/// worker left, or it never had a home, as the next thing that this thread runs.
 [[gnu::noinline]] inline void resume_from_outside(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept {
     prepare_op(op, coroutine);
     if (run_loop *loop = run_loop::of(home); loop != nullptr) {
@@ -98,8 +98,8 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
     inline_resume(coroutine);
 }
 
-/// Queues a coroutine as new work, from any thread; op is in the coroutine's frame, and idle.
-/// Returns WEFT_OK (the coroutine has been handed over) or a negative code (it has not been touched).
+/// Queues a coroutine as new work, from any thread; op is in the coroutine's frame, and idle. Returns WEFT_OK (the
+/// coroutine has been handed over) or a negative code (it has not been touched).
 [[nodiscard]] inline int schedule_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op, bool behind) noexcept {
 #if !WEFT_DETAIL_TSAN
     const int code = weft_schedule_local(home, coroutine.address(), behind ? 1 : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The home of tasks that a thread outside every runtime waits for (sync_wait): ops come in from any thread and run on that
-// one. A home is a weft_runtime; a loop is told apart by the top bit, which no handle of a runtime has.
+// The home of tasks that a thread outside every runtime waits for (sync_wait): ops come in from any thread and run on
+// that one. A home is a weft_runtime; a loop is told apart by the top bit, which no handle of a runtime has.
 #ifndef WEFT_DETAIL_RUN_LOOP_HPP
 #define WEFT_DETAIL_RUN_LOOP_HPP
 

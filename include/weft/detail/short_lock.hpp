@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A lock for a handful of instructions, in one byte. Whoever finds it held spins a little, and then gives way to other threads,
-// for its holder may not have a CPU.
+// A lock for a handful of instructions, in one byte. Whoever finds it held spins a little, and then gives way to other
+// threads, for its holder may not have a CPU.
 #ifndef WEFT_DETAIL_SHORT_LOCK_HPP
 #define WEFT_DETAIL_SHORT_LOCK_HPP
 

@@ -24,7 +24,8 @@ template <class Rep, class Period>
     return static_cast<std::int64_t>(std::chrono::ceil<std::chrono::duration<std::int64_t, std::nano>>(span).count());
 }
 
-/// The span until a point of any clock. The point's clock is read first and weft's afterwards: late by that, never early.
+/// The span until a point of any clock. The point's clock is read first and weft's afterwards: late by that, never
+/// early.
 template <class Clock, class Duration>
 [[nodiscard]] std::int64_t timeout_until_ns(const std::chrono::time_point<Clock, Duration> &point) {
     const auto now = Clock::now();

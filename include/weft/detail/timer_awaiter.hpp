@@ -2,9 +2,10 @@
 //
 // The wait for a point in time; sleep_for and scheduler::schedule_after are this. The timer is in the awaiter.
 //
-// Without a token the timer alone resumes the coroutine. With one, three parties meet in state_: the starter (in await_suspend), the timer's
-// run and the token's callback. The callback is registered before the start, so that no request is missed; a timer
-// can be cancelled only once it is started; and as soon as the coroutine is resumed, all of this may be gone. So:
+// Without a token the timer alone resumes the coroutine. With one, three parties meet in state_: the starter (in
+// await_suspend), the timer's run and the token's callback. The callback is registered before the start, so that no
+// request is missed; a timer can be cancelled only once it is started; and as soon as the coroutine is resumed, all of
+// this may be gone. So:
 //   run       sets fired. It resumes the coroutine only if it finds started: before that the starter is still at work here.
 //   callback  sets requested. If it finds started it cancels the timer. The coroutine cannot go away meanwhile: before it goes on
 //             it deregisters, which waits for the callback.
@@ -126,7 +127,8 @@ private:
         tsan_acquire(op);
         auto &self = *static_cast<timer_awaiter *>(op->context);
         const std::coroutine_handle<> coroutine = self.coroutine_;
-        // acq_rel: release gives timer_.status to the starter that finds fired; acquire pairs with its setting of started.
+        // acq_rel: release gives timer_.status to the starter that finds fired; acquire pairs with its setting of
+        // started.
         if ((self.state_.fetch_or(fired, std::memory_order_acq_rel) & started) != 0) {
             resume_guarded(coroutine);
         }

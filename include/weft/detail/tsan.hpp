@@ -2,7 +2,8 @@
 //
 // What the sanitizers must know. The library itself is not instrumented, so ThreadSanitizer cannot see that its queues
 // order the thread that hands a coroutine over before the thread that resumes it: in such builds every handover goes
-// through an op, announced with tsan_release and accepted with tsan_acquire on the op's address. Layouts are the same in all builds.
+// through an op, announced with tsan_release and accepted with tsan_acquire on the op's address. Layouts are the same
+// in all builds.
 #ifndef WEFT_DETAIL_TSAN_HPP
 #define WEFT_DETAIL_TSAN_HPP
 

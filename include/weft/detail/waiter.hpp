@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Waiting in line: what events, mutexes and channels have in common. A waiter lives in its awaiter; a wait_list is a FIFO
-// of them under its owner's lock. Who ends a wait is decided by the waiter's state, which is moved by compare-exchange:
+// Waiting in line: what events, mutexes and channels have in common. A waiter lives in its awaiter; a wait_list is a
+// FIFO of them under its owner's lock. Who ends a wait is decided by the waiter's state, which is moved by
+// compare-exchange:
 //   idle       not in line. The callback of the token may move it to cancelled, and then it never gets in line
 //   entering   its coroutine holds the lock and tries to get at once what it waits for; a callback only moves it to
 //   requested  which the coroutine finds before it would get in line
@@ -70,8 +71,8 @@ private:
     friend class wait_list;
     enum : std::uint32_t { idle, entering, requested, waiting, released, cancelled };
 
-    /// Moves the state, unless the callback has. acq_rel: what the one who moves it wrote before is there for the one who
-    /// sees it moved; on failure acquire, for the same reason. Without a callback only the holder of the lock
+    /// Moves the state, unless the callback has. acq_rel: what the one who moves it wrote before is there for the one
+    /// who sees it moved; on failure acquire, for the same reason. Without a callback only the holder of the lock
     /// changes the state.
     bool move(std::uint32_t from, std::uint32_t to) noexcept {
         if (!watch_.active()) {
@@ -118,15 +119,16 @@ public:
         }
     }
 
-    /// What the owner gives to a coroutine that comes: whether it need not wait, and a waiter that was released by that.
+    /// What the owner gives to a coroutine that comes: whether it need not wait, and a waiter that was released by
+    /// that.
     struct taken {
         bool now;
         waiter *released = nullptr;
     };
 
-    /// Suspends a coroutine in line, unless take gives it at once what it waits for. take is called under the lock, unless a
-    /// cancellation came first: what it gives is never lost. spent: the coroutine goes through the queue even if it
-    /// need not wait. Returns what await_suspend returns: after true the waiter may be gone.
+    /// Suspends a coroutine in line, unless take gives it at once what it waits for. take is called under the lock,
+    /// unless a cancellation came first: what it gives is never lost. spent: the coroutine goes through the queue even
+    /// if it need not wait. Returns what await_suspend returns: after true the waiter may be gone.
     template <class Promise, std::invocable Take>
     [[nodiscard]] bool enter(waiter &w, std::coroutine_handle<Promise> coroutine, bool spent, Take take) noexcept {
         const environment here = environment_of(coroutine);
@@ -160,8 +162,8 @@ public:
         return true;
     }
 
-    /// Under the lock: takes the first waiter out of line that was not cancelled; nullptr if there is none. It is the caller's
-    /// to resume, after unlock.
+    /// Under the lock: takes the first waiter out of line that was not cancelled; nullptr if there is none. It is the
+    /// caller's to resume, after unlock.
     [[nodiscard]] waiter *pop() noexcept {
         for (waiter *w = first_; w != nullptr; w = w->next_) {
             if (w->move(waiter::waiting, waiter::released)) {
@@ -184,7 +186,8 @@ public:
         return all;
     }
 
-    /// Resumes a list of pop_all, without the lock, so that they begin in order: a worker's own deque runs the newest first.
+    /// Resumes a list of pop_all, without the lock, so that they begin in order: a worker's own deque runs the newest
+    /// first.
     static void resume_all(waiter *first) noexcept {
         if (first == nullptr || first->next_ == nullptr) {
             if (first != nullptr) {
