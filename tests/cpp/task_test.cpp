@@ -250,3 +250,24 @@ TEST_CASE("task: many tasks at once between two runtimes") {
     });
     CHECK(wrong == 0);
 }
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+namespace {
+
+weft::task<bool> yes() { co_return true; }
+
+weft::task<> awaits_in_a_condition() {
+    if (co_await yes()) {
+        co_return;
+    }
+}
+
+} // namespace
+
+TEST_CASE("task: a frame that GCC 12 misplaces ends the program and says so") {
+    const test::death death = test::dies("task: a frame that GCC 12 misplaces ends the program and says so",
+                                         [] { weft::run(awaits_in_a_condition()); });
+    CHECK(death.aborted);
+    CHECK(death.says("GCC 12 has misplaced the frame"));
+}
+#endif

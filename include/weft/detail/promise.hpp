@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "../concepts.hpp"
+#include "die.hpp"
 #include "environment.hpp"
 #include "foreign.hpp"
 #include "frame_pool.hpp"
@@ -40,7 +41,17 @@ struct spawn_completion : completion {
 
 class promise_base {
 public:
-    promise_base() noexcept {} // start sets the links
+    promise_base() noexcept { // start sets the links
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+        // GCC 12 misplaces the frame of a coroutine that declares no variable and awaits in a condition (GCC bug
+        // 106188): the promise is found 8 bytes off, and the coroutine would be lost in silence. Frames are aligned to
+        // 16 bytes, and promises stand 16 bytes into them.
+        if (reinterpret_cast<std::uintptr_t>(this) % 16 != 0) [[unlikely]] {
+            die("GCC 12 has misplaced the frame of a coroutine (GCC bug 106188): declare a variable in it, or take its "
+                "co_await out of the condition");
+        }
+#endif
+    }
     promise_base(const promise_base &) = delete;
     promise_base &operator=(const promise_base &) = delete;
 
