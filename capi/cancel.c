@@ -11,7 +11,9 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "cancel_host.h"
+#include "tsan.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #if !defined(_WIN32)
 #include <errno.h>
@@ -81,6 +83,7 @@ static uint32_t cancel_lock(weft_cancel_source *source, uint32_t set) {
             seen = __atomic_load_n(&source->state_, __ATOMIC_RELAXED);
         } else if (__atomic_compare_exchange_n(&source->state_, &seen, seen | set | SOURCE_LOCKED, 1, __ATOMIC_ACQ_REL,
                                                __ATOMIC_RELAXED)) {
+            tsan_acquire(source);
             return seen;
         }
     }
@@ -89,6 +92,7 @@ static uint32_t cancel_lock(weft_cancel_source *source, uint32_t set) {
 /* release pairs with the acquire in cancel_lock and with SourceMemory.lock in cancel/lock.go. It is the holder's last access: whoever locks
  * next may free the source. A plain store will do, because only the holder changes the word. */
 static void cancel_unlock(weft_cancel_source *source, uint32_t bits) {
+    tsan_release(source);
     __atomic_store_n(&source->state_, bits, __ATOMIC_RELEASE);
 }
 
@@ -133,6 +137,7 @@ static void cancel_end(weft_cancel_source *source, const weft_cancel_registratio
 int weft_cancel_request(weft_cancel_source *source) {
     if (source == NULL) return WEFT_EINVAL;
     if (weft_cancel_requested(source)) return 1;
+    tsan_release(source);
     if (cancel_lock(source, SOURCE_REQUESTED) & SOURCE_REQUESTED) {
         cancel_unlock(source, SOURCE_REQUESTED);
         return 1;
@@ -155,7 +160,9 @@ int weft_cancel_request(weft_cancel_source *source) {
 
 int weft_cancel_requested(weft_cancel_token token) {
     /* acquire pairs with the release in cancel_lock and SourceMemory.lock: who sees the request sees what came before it. */
-    return token != NULL && (__atomic_load_n(&token->state_, __ATOMIC_ACQUIRE) & SOURCE_REQUESTED) != 0;
+    bool requested = token != NULL && (__atomic_load_n(&token->state_, __ATOMIC_ACQUIRE) & SOURCE_REQUESTED) != 0;
+    if (requested) tsan_acquire(token);
+    return requested;
 }
 
 int weft_cancel_register(weft_cancel_token token, weft_cancel_registration *registration, weft_cancel_fn callback,
@@ -167,6 +174,7 @@ int weft_cancel_register(weft_cancel_token token, weft_cancel_registration *regi
     registration->callback_ = callback;
     registration->context_ = context;
     registration->source_ = source;
+    tsan_release(context);
     /* The decision falls under the lock: either the requester will find the registration, or it is seen here that it
      * came too late. */
     uint32_t bits = cancel_lock(source, 0);
@@ -202,5 +210,6 @@ int weft_cancel_deregister(weft_cancel_registration *registration) {
     registration->state_ = REGISTRATION_IDLE;
     registration->source_ = NULL;
     cancel_unlock(source, bits);
+    if (called) tsan_acquire(registration->context_);
     return called;
 }

@@ -15,6 +15,7 @@
 #include "export.h"
 #include "lane_internal.h"
 #include "slot.h"
+#include "tsan.h"
 
 enum {
     CALLS_MAX = 16,  /* system calls of an op before it gives others a turn; an op of WEFT_IO_ALL may need many */
@@ -224,6 +225,7 @@ static void io_retry(weft_op *op) {
     lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
     int saved = errno;
     bool done = true;
+    tsan_acquire(io);
     if (LANE_LIKELY(slot_reclaim(&descriptor->slot[direction])))
         done = io_settle(runtime, descriptor, direction, io, false);
     else
@@ -317,6 +319,7 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     if (request.endpoint != NULL) io_keep_peer(io, request.endpoint);
     ((weft_op *)io->system_)->run = io_retry;
     LANE_COUNT(runtime, io_started, 1);
+    tsan_release(io);
     int saved = errno;
     rc = WEFT_OK;
     if (io_settle(runtime, descriptor, direction, io, !news && io_vain(descriptor, direction))) rc = io_immediate(runtime, io);
@@ -373,6 +376,7 @@ int weft_connect(weft_io *io, weft_descriptor descriptor, const weft_endpoint *e
 
 int weft_io_cancel(weft_io *io) {
     if (io == NULL) return WEFT_EINVAL;
+    tsan_release(io);
     uint32_t state = __atomic_load_n(&io->state_, __ATOMIC_SEQ_CST);
     for (;;) {
         if (state != IO_IDLE && state != IO_STARTED) return 1;

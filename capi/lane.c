@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "io.h"
+#include "tsan.h"
 
 enum {
     FAIR_INTERVAL = 61,         /* ops between two looks at the injection queue and at the oldest ends; the prime Go uses */
@@ -303,6 +304,7 @@ uint32_t lane_run(lane_worker *worker) {
         }
         if (LANE_LIKELY(runnable != NULL)) {
             atomic_store_explicit(&worker->ticks, ++ticks, memory_order_relaxed);
+            tsan_acquire(runnable);
             runnable->run(runnable);
             continue;
         }
@@ -324,12 +326,14 @@ int weft_schedule_local(weft_runtime handle, void *runnable, int behind) {
     lane_worker *worker = lane_self;
     if (LANE_UNLIKELY(worker == NULL || atomic_load_explicit(&worker->accepts, memory_order_relaxed) != handle.id))
         return lane_why_not(worker, handle);
+    tsan_release(runnable);
     return behind ? lane_push_behind(worker, runnable) : lane_push(worker, runnable);
 }
 
 int weft_resume_local(weft_runtime handle, void *runnable) {
     lane_worker *worker = lane_self;
     if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
+    tsan_release(runnable);
     return lane_push(worker, runnable);
 }
 
@@ -342,7 +346,9 @@ int lane_complete(lane_runtime *runtime, weft_op *op) {
 /* For an accepted op that its canceller holds: the drain of a stopping runtime may end before the canceller gets here, and the op must run
  * all the same. */
 void lane_finish(lane_runtime *runtime, weft_op *op) {
-    if (lane_complete(runtime, op) != WEFT_OK) op->run(op);
+    if (lane_complete(runtime, op) == WEFT_OK) return;
+    tsan_acquire(op);
+    op->run(op);
 }
 
 /* Finds the runtime of a handle for a thread that is not its worker, and says why not. */
@@ -361,6 +367,7 @@ static int lane_start(weft_runtime handle, weft_op *op, int behind) {
     if (rc != WEFT_OK) return rc;
     /* An op that passes this test while the runtime begins to stop is still accepted: the workers drain until lane_inject is closed. */
     if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
+    tsan_release(op);
     return lane_inject(runtime, op, op, true);
 }
 
@@ -372,7 +379,9 @@ int weft_resume(weft_runtime handle, weft_op *op) {
     if (op == NULL || op->run == NULL) return WEFT_EINVAL;
     lane_runtime *runtime;
     int rc = lane_find(handle, &runtime);
-    return rc != WEFT_OK ? rc : lane_complete(runtime, op);
+    if (rc != WEFT_OK) return rc;
+    tsan_release(op);
+    return lane_complete(runtime, op);
 }
 
 int weft_schedule_batch(weft_runtime handle, weft_op *const *ops, uint64_t count) {
@@ -384,6 +393,7 @@ int weft_schedule_batch(weft_runtime handle, weft_op *const *ops, uint64_t count
     if (ops == NULL) return WEFT_EINVAL;
     for (uint64_t i = 0; i < count; i++)
         if (ops[i] == NULL || ops[i]->run == NULL) return WEFT_EINVAL;
+    for (uint64_t i = 0; i < count; i++) tsan_release(ops[i]);
     lane_worker *worker = lane_self;
     if (worker != NULL && lane_runtime_at(worker) == runtime) {
         for (uint64_t i = count; i-- > 1;) lane_push_quiet(worker, ops[i]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "tsan.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -77,15 +78,21 @@ static bool lane_is_own_worker(weft_runtime runtime) {
 
 int weft_runtime_stop(weft_runtime runtime) {
     if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
-    if (lane_runtime_of(runtime.id) == NULL) return WEFT_EBADHANDLE;
-    return weftgo_runtime_stop(runtime.id, !lane_is_own_worker(runtime));
+    lane_runtime *stopped = lane_runtime_of(runtime.id);
+    if (stopped == NULL) return WEFT_EBADHANDLE;
+    int rc = weftgo_runtime_stop(runtime.id, !lane_is_own_worker(runtime));
+    tsan_acquire(stopped);
+    return rc;
 }
 
 int weft_runtime_destroy(weft_runtime runtime) {
     if (runtime.id == 0) return WEFT_OK;
     if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
-    if (lane_runtime_of(runtime.id) == NULL) return WEFT_EBADHANDLE;
-    return weftgo_runtime_destroy(runtime.id, !lane_is_own_worker(runtime));
+    lane_runtime *destroyed = lane_runtime_of(runtime.id);
+    if (destroyed == NULL) return WEFT_EBADHANDLE;
+    int rc = weftgo_runtime_destroy(runtime.id, !lane_is_own_worker(runtime));
+    tsan_acquire(destroyed);
+    return rc;
 }
 
 weft_runtime weft_runtime_current(void) {

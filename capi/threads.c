@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "export.h"
+#include "tsan.h"
 
 typedef struct lane_thread {
     pthread_t handle;
@@ -54,6 +55,7 @@ static void *lane_thread_main(void *argument) {
     if (thread->index < runtime->worker_count) lane_self = lane_worker_at(runtime, thread->index);
     weftgo_thread_main(thread->slot, thread->index);
     lane_self = NULL;
+    tsan_release(runtime);
     return NULL;
 }
 

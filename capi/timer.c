@@ -6,6 +6,7 @@
 #include "lane_internal.h"
 
 #include "io.h"
+#include "tsan.h"
 
 enum { TIMER_IDLE = 0, TIMER_PENDING = 1 };
 
@@ -105,6 +106,7 @@ int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns
                    : deadline_ns <= 0                                     ? 0
                                                                           : lane_tick(deadline_ns);
     bool earliest = false;
+    tsan_release(timer);
     lane_lock(wheel);
     if (wheel->closed || timer->state_ == TIMER_PENDING) {
         int rc = wheel->closed ? WEFT_ESTOPPED : WEFT_EBUSY;
@@ -156,6 +158,7 @@ static bool lane_take_out(weft_timer *timer, lane_runtime **runtime) {
 int weft_timer_cancel(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
     lane_runtime *runtime;
+    tsan_release(timer);
     if (!lane_take_out(timer, &runtime)) return 1;
     lane_finish(runtime, &timer->op);
     return WEFT_OK;

@@ -113,7 +113,7 @@ weft::task<> accept_all(http::service& service, weft::tcp_listener& listener, we
         weft::stream_result accepted = co_await listener.try_accept();
         if (accepted) {
             connections.spawn(serve(service, std::move(accepted.stream)));
-        } else if (service.draining) {
+        } else if (accepted.status == WEFT_ECLOSED) {
             co_return;
         } else { // that connection is lost, or the system is short of something: the next one may fare better
             std::fprintf(stderr, "accept: %s\n", weft_error_text(accepted.status));
@@ -150,8 +150,9 @@ int main(int argc, char** argv) try {
 
     wait_for_signal();
     std::puts("stopping");
-    service.draining = true;
+    // In this order: a client that is told to close connects anew, and must not find a listener that is about to go.
     listener.close();
+    service.draining = true;
     weft::sync_wait(runtime.scheduler(), drain(connections, std::chrono::milliseconds(chosen.grace_ms)));
     runtime.stop();
 
