@@ -115,6 +115,12 @@ void lane_push_quiet(lane_worker *worker, void *runnable) {
     lane_leave(worker);
 }
 
+void lane_push_behind_quiet(lane_worker *worker, void *runnable) {
+    lane_enter(worker);
+    lane_ring_put(&worker->yielded, (uint64_t)(uintptr_t)runnable);
+    lane_leave(worker);
+}
+
 /* Wakes a second worker for a deque that held an op already. One op that its producer runs next is no reason to wake anybody, and should the
  * producer block, the monitor sees it. The look at the sleepers needs no barrier: a wake that is missed costs parallelism until the next push or
  * the monitor's next look, never an op. */
@@ -143,9 +149,7 @@ static LANE_COLD int lane_push_contended(lane_worker *worker, void *runnable) {
 }
 
 static LANE_COLD int lane_push_behind_slow(lane_worker *worker, void *runnable) {
-    lane_enter(worker);
-    lane_ring_put(&worker->yielded, (uint64_t)(uintptr_t)runnable);
-    lane_leave(worker);
+    lane_push_behind_quiet(worker, runnable);
     return WEFT_OK;
 }
 
@@ -215,6 +219,14 @@ static bool lane_timer_due(const lane_runtime *runtime, int64_t now) {
     return false;
 }
 
+/* A busy worker's turn at the poller. The exchange lets one of several busy workers through; relaxed, it guards nothing else. */
+static void lane_poll_in_turn(lane_worker *worker, lane_runtime *runtime, int64_t now) {
+    int64_t polled_at = atomic_load_explicit(&runtime->polled_at, memory_order_relaxed);
+    if (atomic_load_explicit(&runtime->descriptors, memory_order_relaxed) != 0 && now - polled_at > POLL_INTERVAL_NS &&
+        atomic_compare_exchange_strong_explicit(&runtime->polled_at, &polled_at, now, memory_order_relaxed, memory_order_relaxed))
+        lane_poll(runtime, worker, 0);
+}
+
 /* The look at the clock that a busy worker takes every check_interval ops. Returns a reason to enter Go, or 0. */
 static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime) {
     int64_t now = lane_now();
@@ -228,9 +240,7 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     /* A keeper who sleeps minds both himself. */
     if (atomic_load_explicit(&runtime->keeper, memory_order_relaxed) != 0) return 0;
     if (lane_timer_due(runtime, now)) return LANE_TIMERS;
-    if (atomic_load_explicit(&runtime->descriptors, memory_order_relaxed) != 0 &&
-        now - atomic_load_explicit(&runtime->polled_at, memory_order_relaxed) > POLL_INTERVAL_NS)
-        return LANE_POLL;
+    lane_poll_in_turn(worker, runtime, now);
     return 0;
 }
 

@@ -42,7 +42,7 @@ enum { LANE_MONITOR_AWAKE = 0, LANE_MONITOR_ASLEEP = 1, LANE_MONITOR_ENDS = 2 };
 enum {
     LANE_STEAL = 1,  /* another worker has a backlog */
     LANE_TIMERS = 2, /* a timer is due somewhere */
-    LANE_POLL = 3,   /* busy, and nobody has polled for a while */
+    LANE_POLL = 3,   /* nobody has polled for a while: every worker is held up, or cannot do it without Go */
     LANE_STOP = 4,   /* the runtime is stopping, and nothing is left here */
 };
 

@@ -33,6 +33,7 @@ extern _Atomic uint32_t lane_forked;               /* atomic: 1 in a forked chil
 /* lane.c */
 lane_runtime *lane_runtime_of(uint64_t id);                       /* NULL when stale */
 void lane_push_quiet(lane_worker *worker, void *runnable);        /* owner only; wakes nobody */
+void lane_push_behind_quiet(lane_worker *worker, void *runnable); /* the same, behind everything */
 int lane_complete(lane_runtime *runtime, weft_op *op);            /* queues a continuation, from any thread */
 void lane_finish(lane_runtime *runtime, weft_op *op);             /* lane_complete; when no worker is left, runs it here */
 int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake); /* first runs last; WEFT_ESTOPPED once closed */

@@ -53,9 +53,13 @@ static lane_descriptor *event_descriptor(const lane_runtime *runtime, uint64_t d
     return atomic_load_explicit(&descriptor->generation, memory_order_relaxed) == data >> 32 ? descriptor : NULL;
 }
 
-static inline void event_direction(lane_descriptor *descriptor, int direction, lane_worker *worker) {
+static inline void event_direction(lane_descriptor *descriptor, int direction, lane_worker *worker, bool behind) {
     weft_io *io = slot_ready(&descriptor->slot[direction]);
-    if (io != NULL) lane_push_quiet(worker, io->system_);
+    if (io == NULL) return;
+    if (behind)
+        lane_push_behind_quiet(worker, io->system_);
+    else
+        lane_push_quiet(worker, io->system_);
 }
 
 uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_ns) {
@@ -63,8 +67,10 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
     int saved = errno;
     int n = wait_ns(runtime->epoll, events, timeout_ns);
     errno = saved;
+    bool behind = timeout_ns == 0;
     uint32_t count = 0;
-    for (int i = n; i-- > 0;) { /* last first: the worker takes its newest op first */
+    for (int k = 0; k < n; k++) {
+        int i = behind ? k : n - 1 - k; /* last first: the worker takes its newest op first */
         uint64_t data = events[i].data.u64;
         if (data == IO_WAKE_DATA) continue;
         count++;
@@ -79,12 +85,12 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
          * dialogue that saves a locked instruction a message, since a receive's event reports that the socket is writable,
          * too. */
         if ((what & SENDS) && (atomic_load_explicit(&descriptor->slot[LANE_SEND], memory_order_seq_cst) & LANE_SLOT_OWNER) != 0)
-            event_direction(descriptor, LANE_SEND, worker);
-        if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker);
+            event_direction(descriptor, LANE_SEND, worker, behind);
+        if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker, behind);
     }
     if (count != 0) {
         lane_count(&worker->io_events, count);
-        /* So that the ops which come out of this do not make the worker enter Go for a poll that has just been made. */
+        /* So that nobody polls again while the ops which come out of this run. */
         atomic_store_explicit(&runtime->polled_at, lane_now(), memory_order_relaxed);
     }
     return count;

@@ -125,7 +125,7 @@ type poll struct {
 
 func (p *poll) init() { p.add = p.ready.add }
 
-// pollTurn gives the poller a turn without waiting, for a busy worker or the monitor, who count the events in their own word.
+// pollTurn gives the poller a turn without waiting, for a busy worker whose lane cannot do it without Go, or the monitor, who count the events in their own word.
 func (r *Runtime) pollTurn(p *poll, events *atomic.Uint64, wake bool) {
 	r.shared.PolledAt.Store(r.lane.Now())
 	p.ready = chain{}

@@ -49,7 +49,7 @@ type Reason uint32
 const (
 	ReasonSteal  Reason = iota + 1 // another worker has a backlog
 	ReasonTimers                   // a timer is due somewhere
-	ReasonPoll                     // busy, and nobody has polled for a while
+	ReasonPoll                     // nobody has polled for a while: every worker is held up, or cannot do it without Go
 	ReasonStop                     // the runtime is stopping, and nothing is left here
 )
 

@@ -29,6 +29,8 @@ void lane_push_quiet(lane_worker *worker, void *runnable) {
     pushed[pushes++] = (uintptr_t)runnable;
 }
 
+void lane_push_behind_quiet(lane_worker *worker, void *runnable) { lane_push_quiet(worker, runnable); }
+
 void lane_finish(lane_runtime *runtime, weft_op *op) {
     (void)runtime;
     weftgo_ends_queue((uintptr_t)op);
@@ -69,6 +71,6 @@ uint32_t ends_poll(uintptr_t runtime, int64_t timeout_ns, uintptr_t *ready, uint
     pushed = order;
     pushes = 0;
     *events = lane_poll((lane_runtime *)runtime, &worker, timeout_ns);
-    for (uint32_t i = 0; i < pushes; i++) ready[i] = order[pushes - 1 - i];
+    for (uint32_t i = 0; i < pushes; i++) ready[i] = order[timeout_ns == 0 ? i : pushes - 1 - i];
     return pushes;
 }
