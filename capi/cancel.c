@@ -11,6 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "cancel_host.h"
+#include "delay.h"
 #include "tsan.h"
 
 #include <stdbool.h>
@@ -148,7 +149,9 @@ int weft_cancel_request(weft_cancel_source *source) {
         weft_cancel_fn callback = r->callback_;
         void *context = r->context_;
         cancel_unlock(source, SOURCE_REQUESTED);
+        WEFT_TEST_DELAY(cancel_request_begun);
         callback(context);
+        WEFT_TEST_DELAY(cancel_request_called);
         cancel_lock(source, 0);
         /* The end of one and the choice of the next are one step: were the lock given back between them, whoever
          * deregistered the last registration could free the source too early. */
@@ -177,6 +180,7 @@ int weft_cancel_register(weft_cancel_token token, weft_cancel_registration *regi
     tsan_release(context);
     /* The decision falls under the lock: either the requester will find the registration, or it is seen here that it
      * came too late. */
+    WEFT_TEST_DELAY(cancel_register_written);
     uint32_t bits = cancel_lock(source, 0);
     if (!(bits & SOURCE_REQUESTED)) {
         registration->state_ = REGISTRATION_WAITING;
@@ -186,6 +190,7 @@ int weft_cancel_register(weft_cancel_token token, weft_cancel_registration *regi
     }
     cancel_begin(source, registration);
     cancel_unlock(source, bits);
+    WEFT_TEST_DELAY(cancel_register_begun);
     callback(context);
     cancel_lock(source, 0);
     cancel_end(source, registration);
@@ -197,6 +202,7 @@ int weft_cancel_deregister(weft_cancel_registration *registration) {
     if (registration == NULL) return WEFT_EINVAL;
     weft_cancel_source *source = registration->source_;
     if (source == NULL) return WEFT_OK;
+    WEFT_TEST_DELAY(cancel_deregister);
     uint32_t bits = cancel_lock(source, 0);
     for (unsigned attempt = 0;
          registration->state_ == REGISTRATION_RUNNING && registration->thread_ != weft_cancel_thread(); attempt++) {

@@ -7,6 +7,7 @@
  * What an op costs beside its system calls, in locked instructions: begin and claim, and release, when it completes at once;
  * arm, the event and reclaim more when it waits. Each is one step of the protocol; the rest are plain loads and stores.
  */
+#include "delay.h"
 #include "io.h"
 
 #include <errno.h>
@@ -60,6 +61,7 @@ int io_pin(weft_descriptor handle, lane_descriptor **descriptor) {
     int rc = io_find(handle, &runtime, descriptor);
     if (rc != WEFT_OK) return rc;
     atomic_fetch_add_explicit(&(*descriptor)->hints, IO_PIN, memory_order_seq_cst);
+    WEFT_TEST_DELAY(io_pinned);
     if (still_open(*descriptor, handle)) return WEFT_OK;
     io_unpin(*descriptor);
     return WEFT_EBADHANDLE;
@@ -99,11 +101,13 @@ static inline void io_complete(weft_io *io, int status, int os_error) {
     io->status = status;
     io->os_error = os_error;
     __atomic_store_n(&io->descriptor_, NULL, __ATOMIC_RELAXED);
+    WEFT_TEST_DELAY(io_complete_written);
     __atomic_store_n(&io->state_, IO_COMPLETED, __ATOMIC_RELEASE);
 }
 
 static inline void io_finish(lane_descriptor *descriptor, int direction, weft_io *io, int status, int os_error) {
     slot_release(descriptor, &descriptor->slot[direction]);
+    WEFT_TEST_DELAY(io_finish_released);
     io_complete(io, status, os_error);
 }
 
@@ -117,6 +121,7 @@ int io_register(lane_runtime *runtime, int32_t system, uint32_t kind, weft_descr
 
 /* A result of accept. Its slot is free by now: who closes the listener while we are in Go must not wait for us. */
 static void io_accepted(weft_io *io, lane_runtime *runtime, uint32_t hints, int32_t system) {
+    WEFT_TEST_DELAY(io_accepted);
     int rc = io_register(runtime, system, hints & IO_HINT_STREAM, &io->accepted);
     if (rc != WEFT_OK) io_close(system);
     io_complete(io, rc, 0);
@@ -205,10 +210,12 @@ static bool io_settle(lane_runtime *runtime, lane_descriptor *descriptor, int di
             }
         }
         vain = false;
+        WEFT_TEST_DELAY(io_settle_tried);
         if (LANE_UNLIKELY(io_unwanted(runtime, io))) {
             io_finish(descriptor, direction, io, WEFT_ECANCELED, 0);
             return true;
         }
+        WEFT_TEST_DELAY(io_settle_looked);
         switch (slot_arm(slot, io)) {
         case SLOT_WAITS: return false;
         case SLOT_CLOSED: io_finish(descriptor, direction, io, WEFT_ECLOSED, 0); return true;
@@ -226,6 +233,7 @@ static void io_retry(weft_op *op) {
     int saved = errno;
     bool done = true;
     tsan_acquire(io);
+    WEFT_TEST_DELAY(io_retry_begins);
     if (LANE_LIKELY(slot_reclaim(&descriptor->slot[direction])))
         done = io_settle(runtime, descriptor, direction, io, false);
     else
@@ -300,8 +308,10 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     /* Stands before the claim's seq_cst step, and io_unwanted's look at the state behind it: against weft_io_cancel, which
      * writes the state and then reads this. If it reads none, the look sees the request. */
     __atomic_store_n(&io->descriptor_, io_place(descriptor, direction), __ATOMIC_RELEASE);
+    WEFT_TEST_DELAY(io_start_published);
     bool news = false;
     rc = slot_claim(&descriptor->slot[direction], &news);
+    WEFT_TEST_DELAY(io_start_claimed);
     if (LANE_UNLIKELY(rc == WEFT_OK && !still_open(descriptor, handle))) {
         slot_unclaim(descriptor, &descriptor->slot[direction]);
         rc = WEFT_EBADHANDLE;
@@ -323,6 +333,7 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     int saved = errno;
     rc = WEFT_OK;
     if (io_settle(runtime, descriptor, direction, io, !news && io_vain(descriptor, direction))) rc = io_immediate(runtime, io);
+    WEFT_TEST_DELAY(io_start_settled);
     errno = saved;
     return rc;
 }
@@ -384,10 +395,12 @@ int weft_io_cancel(weft_io *io) {
         if (__atomic_compare_exchange_n(&io->state_, &state, request, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) break;
     }
     if (state == IO_IDLE) return WEFT_OK;
+    WEFT_TEST_DELAY(io_cancel_requested);
     /* The request stands in the state. seq_cst, against io_start: see there. */
     void *place = __atomic_load_n(&io->descriptor_, __ATOMIC_SEQ_CST);
     lane_descriptor *descriptor = io_descriptor(place);
     if (descriptor != NULL && slot_withdraw(descriptor, &descriptor->slot[io_direction(place)], io)) {
+        WEFT_TEST_DELAY(io_cancel_withdrawn);
         lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
         io_complete(io, WEFT_ECANCELED, 0);
         lane_finish(runtime, &io->op);

@@ -6,6 +6,7 @@
 #ifndef WEFT_LANE_INTERNAL_H
 #define WEFT_LANE_INTERNAL_H
 
+#include "delay.h"
 #include "lane.h"
 
 /* Nothing here is for other libraries; so it is reached without the global offset table. */
@@ -97,6 +98,7 @@ static inline bool lane_try_enter(lane_worker *worker) {
         atomic_signal_fence(memory_order_seq_cst);
     else
         atomic_thread_fence(memory_order_seq_cst);
+    WEFT_TEST_DELAY(lane_entering);
     return LANE_LIKELY(atomic_load_explicit(&worker->thief, memory_order_acquire) == 0);
 }
 

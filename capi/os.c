@@ -2,6 +2,7 @@
  *
  * os.c: the few services of the operating system that the lane needs: clock, futex, process-wide barrier, pause.
  */
+#include "delay.h"
 #include "lane_internal.h"
 
 #include <errno.h>
@@ -41,6 +42,7 @@ void lane_barrier(void) {
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     else
         atomic_thread_fence(memory_order_seq_cst);
+    WEFT_TEST_DELAY(lane_barrier_passed);
 }
 
 /* Waits for another thread's short section: first by the CPU's pause, then by giving the CPU away, since on a crowded machine that thread

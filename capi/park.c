@@ -7,6 +7,7 @@
  * Whoever takes the idle bit owns the right, and has the duty, to notify. One sleeper at a time is the keeper: it sleeps until the
  * next timer, and in the poller when there are descriptors. Model: docs/models/park.pml. The same protocol in Go: core/purelane.
  */
+#include "delay.h"
 #include "lane_internal.h"
 
 #include "io.h"
@@ -24,8 +25,10 @@ static inline void lane_wake_monitor(lane_runtime *runtime) {
     if (LANE_UNLIKELY(atomic_load_explicit(&runtime->monitor, memory_order_relaxed) == LANE_MONITOR_ASLEEP)) {
         uint32_t asleep = LANE_MONITOR_ASLEEP;
         if (atomic_compare_exchange_strong_explicit(&runtime->monitor, &asleep, LANE_MONITOR_AWAKE, memory_order_seq_cst,
-                                                    memory_order_seq_cst))
+                                                    memory_order_seq_cst)) {
+            WEFT_TEST_DELAY(lane_wake_monitor_claimed);
             lane_futex_wake(&runtime->monitor);
+        }
     }
 }
 
@@ -36,6 +39,7 @@ static lane_worker *lane_claim(lane_runtime *runtime) {
         for (uint32_t word = 0; word * 64 < runtime->worker_count; word++) {
             uint64_t idle = atomic_load_explicit(&runtime->idle[word], memory_order_seq_cst);
             if (pass == 0 && keeper != 0 && (keeper - 1) / 64 == word) idle &= ~(UINT64_C(1) << ((keeper - 1) & 63));
+            WEFT_TEST_DELAY(lane_claim_looked);
             while (idle != 0) {
                 uint64_t bit = idle & -idle;
                 idle &= idle - 1;
@@ -50,6 +54,7 @@ static lane_worker *lane_claim(lane_runtime *runtime) {
  * that one fails, and the worker does not sleep, or this one returns how it sleeps. acq_rel would do; it is not on a hot path. */
 static void lane_notify(lane_runtime *runtime, lane_worker *worker) {
     uint32_t how = atomic_exchange_explicit(&worker->park, LANE_NOTIFIED, memory_order_seq_cst);
+    WEFT_TEST_DELAY(lane_notify_exchanged);
     if (how == LANE_PARKED) {
         lane_futex_wake(&worker->park);
         LANE_COUNT(runtime, wakes, 1);
@@ -66,12 +71,14 @@ void lane_wake_one(lane_runtime *runtime) {
     while (lane_any_idle(runtime)) {
         uint32_t none = 0;
         if (!atomic_compare_exchange_strong_explicit(&runtime->waking, &none, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
+        WEFT_TEST_DELAY(lane_wake_one_waking);
         lane_worker *worker = lane_claim(runtime);
         if (worker != NULL) {
             lane_notify(runtime, worker);
             lane_wake_monitor(runtime);
             return;
         }
+        WEFT_TEST_DELAY(lane_wake_one_nobody);
         atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
     }
 }
@@ -132,7 +139,9 @@ static bool lane_spin(lane_worker *worker, lane_runtime *runtime) {
 static void lane_unpark(lane_worker *worker, lane_runtime *runtime) {
     uint64_t bit = lane_bit(worker);
     uint64_t idle = atomic_fetch_and_explicit(&runtime->idle[worker->index / 64], ~bit, memory_order_seq_cst);
+    WEFT_TEST_DELAY(lane_unpark_counted_out);
     atomic_store_explicit(&worker->park, LANE_AWAKE, memory_order_relaxed);
+    WEFT_TEST_DELAY(lane_unpark_awake);
     if ((idle & bit) == 0)
         atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
     else
@@ -147,16 +156,20 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
     do {
         until = earliest;
         atomic_store_explicit(&runtime->sleep_until, until, memory_order_seq_cst);
+        WEFT_TEST_DELAY(lane_keep_published);
         earliest = lane_earliest(runtime);
     } while (earliest < until);
+    WEFT_TEST_DELAY(lane_keep_looked);
     uint32_t reason = 0;
     uint32_t announced = LANE_ANNOUNCED;
     bool polls = atomic_load_explicit(&runtime->descriptors, memory_order_seq_cst) != 0;
+    WEFT_TEST_DELAY(lane_keep_polls);
     if (until != INT64_MAX && until <= lane_now()) {
         reason = LANE_TIMERS;
     } else if (atomic_compare_exchange_strong_explicit(&worker->park, &announced, polls ? LANE_PARKED_IN_POLLER : LANE_PARKED,
                                                        memory_order_seq_cst, memory_order_seq_cst)) {
         lane_count(&worker->parks, 1);
+        WEFT_TEST_DELAY(lane_keep_parked);
         if (polls) {
             int64_t timeout = -1;
             if (until != INT64_MAX) {
@@ -169,7 +182,9 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
         }
         if (until != INT64_MAX && lane_length(worker) == 0 && until <= lane_now()) reason = LANE_TIMERS;
     }
+    WEFT_TEST_DELAY(lane_keep_woken);
     atomic_store_explicit(&runtime->sleep_until, INT64_MIN, memory_order_seq_cst);
+    WEFT_TEST_DELAY(lane_keep_ends);
     atomic_store_explicit(&runtime->keeper, 0, memory_order_seq_cst);
     return reason;
 }
@@ -183,8 +198,10 @@ uint32_t lane_park(lane_worker *worker) {
     atomic_store_explicit(&worker->park, LANE_ANNOUNCED, memory_order_relaxed);
     /* The announcement. seq_cst, against lane_inject's exchange: see there. The park word is visible to whoever sees the bit. */
     atomic_fetch_or_explicit(&runtime->idle[worker->index / 64], lane_bit(worker), memory_order_seq_cst);
+    WEFT_TEST_DELAY(lane_park_announced);
     uint32_t reason = 0;
     if (!lane_injected(runtime) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
+        WEFT_TEST_DELAY(lane_park_looked);
         int64_t slept_at = lane_now();
         uint32_t nobody = 0;
         if (atomic_compare_exchange_strong_explicit(&runtime->keeper, &nobody, worker->index + 1, memory_order_seq_cst,
@@ -195,6 +212,7 @@ uint32_t lane_park(lane_worker *worker) {
             if (atomic_compare_exchange_strong_explicit(&worker->park, &announced, LANE_PARKED, memory_order_seq_cst,
                                                         memory_order_seq_cst)) {
                 lane_count(&worker->parks, 1);
+                WEFT_TEST_DELAY(lane_park_parked);
                 while (atomic_load_explicit(&worker->park, memory_order_acquire) == LANE_PARKED)
                     lane_futex_wait(&worker->park, LANE_PARKED, INT64_MAX);
             }
@@ -204,6 +222,7 @@ uint32_t lane_park(lane_worker *worker) {
             lane_now() - slept_at < 2 * SPIN_MAX_NS)
             worker->spin_ns = SPIN_MAX_NS;
     }
+    WEFT_TEST_DELAY(lane_park_ends);
     lane_unpark(worker, runtime);
     return reason;
 }

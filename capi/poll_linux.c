@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "delay.h"
 #include "io.h"
 #include "lane_internal.h"
 #include "slot.h"
@@ -55,6 +56,7 @@ static lane_descriptor *event_descriptor(const lane_runtime *runtime, uint64_t d
 
 static inline void event_direction(lane_descriptor *descriptor, int direction, lane_worker *worker, bool behind) {
     weft_io *io = slot_ready(&descriptor->slot[direction]);
+    WEFT_TEST_DELAY(lane_poll_slot_ready);
     if (io == NULL) return;
     if (behind)
         lane_push_behind_quiet(worker, io->system_);
@@ -67,6 +69,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
     int saved = errno;
     int n = wait_ns(runtime->epoll, events, timeout_ns);
     errno = saved;
+    WEFT_TEST_DELAY(lane_poll_woken);
     bool behind = timeout_ns == 0;
     uint32_t count = 0;
     for (int k = 0; k < n; k++) {
@@ -76,6 +79,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         count++;
         lane_descriptor *descriptor = event_descriptor(runtime, data);
         if (descriptor == NULL) continue;
+        WEFT_TEST_DELAY(lane_poll_event_found);
         uint32_t what = events[i].events;
         /* Before the slot: whoever learns of the event there sees the hint, since io_start reads it after its claim. Mutant
          * HANGUP_LATE. */
@@ -97,6 +101,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
 }
 
 void lane_poll_wake(lane_runtime *runtime) {
+    WEFT_TEST_DELAY(lane_poll_wake);
     int saved = errno;
     uint64_t one = 1;
     ssize_t written;

@@ -2,6 +2,7 @@
  *
  * runtime.c: versions, error table, and the life of a runtime as C sees it. Arguments are checked here, before Go is entered.
  */
+#include "delay.h"
 #include "lane_internal.h"
 
 #include <string.h>
@@ -80,6 +81,7 @@ int weft_runtime_stop(weft_runtime runtime) {
     if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
     lane_runtime *stopped = lane_runtime_of(runtime.id);
     if (stopped == NULL) return WEFT_EBADHANDLE;
+    WEFT_TEST_DELAY(runtime_stop_found);
     int rc = weftgo_runtime_stop(runtime.id, !lane_is_own_worker(runtime));
     tsan_acquire(stopped);
     return rc;
@@ -90,6 +92,7 @@ int weft_runtime_destroy(weft_runtime runtime) {
     if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
     lane_runtime *destroyed = lane_runtime_of(runtime.id);
     if (destroyed == NULL) return WEFT_EBADHANDLE;
+    WEFT_TEST_DELAY(runtime_destroy_found);
     int rc = weftgo_runtime_destroy(runtime.id, !lane_is_own_worker(runtime));
     tsan_acquire(destroyed);
     return rc;

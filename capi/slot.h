@@ -18,6 +18,7 @@
 #ifndef WEFT_SLOT_H
 #define WEFT_SLOT_H
 
+#include "delay.h"
 #include "lane.h"
 
 typedef enum slot_armed {
@@ -34,6 +35,7 @@ enum { SLOT_PARTIES = 3 }; /* the closer and two slots */
 static inline void slot_let_go(lane_descriptor *descriptor) {
     if (atomic_fetch_add_explicit(&descriptor->next_free, 1, memory_order_seq_cst) + 1 != SLOT_PARTIES) return;
     lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
+    WEFT_TEST_DELAY(slot_let_go_last);
     uint64_t head = atomic_load_explicit(&runtime->released, memory_order_relaxed);
     do {
         atomic_store_explicit(&descriptor->next_free, head, memory_order_relaxed);
@@ -71,6 +73,7 @@ static inline slot_armed slot_arm(_Atomic uint64_t *slot, weft_io *io) {
     if (atomic_compare_exchange_strong_explicit(slot, &word, (uint64_t)(uintptr_t)io, memory_order_seq_cst, memory_order_seq_cst))
         return SLOT_WAITS;
     if (word & LANE_SLOT_CLOSED) return SLOT_CLOSED;
+    WEFT_TEST_DELAY(slot_arm_news);
     atomic_fetch_and_explicit(slot, ~LANE_SLOT_READY, memory_order_seq_cst);
     return SLOT_NEWS;
 }

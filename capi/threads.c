@@ -3,6 +3,7 @@
  * threads.c: worker threads are made here and not by Go, so that stack, name and signal mask are weft's own. They block every signal but
  * those that a fault raises: a host's handlers never run on them, and its signals never interrupt them.
  */
+#include "delay.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -53,8 +54,10 @@ static void *lane_thread_main(void *argument) {
     pthread_setname_np(pthread_self(), thread->name);
     lane_runtime *runtime = &lane_table[thread->slot];
     if (thread->index < runtime->worker_count) lane_self = lane_worker_at(runtime, thread->index);
+    WEFT_TEST_DELAY(lane_thread_begins);
     weftgo_thread_main(thread->slot, thread->index);
     lane_self = NULL;
+    WEFT_TEST_DELAY(lane_thread_ends);
     tsan_release(runtime);
     return NULL;
 }

@@ -3,6 +3,7 @@
  * timer.c: starting and cancelling timers, O(1) list steps in a worker's wheel under the wheel's lock, from any thread.
  * Advancing the wheel and firing are Go's: core/wheel.go has the structure's invariants.
  */
+#include "delay.h"
 #include "lane_internal.h"
 
 #include "io.h"
@@ -82,6 +83,7 @@ static void lane_unlink(lane_wheel *wheel, weft_timer *timer) {
 /* Wakes the keeper if it sleeps past the new earliest deadline. A keeper that is awake looks at the wheels before it sleeps. */
 static LANE_COLD void lane_hurry(lane_runtime *runtime, int64_t at) {
     if (atomic_load_explicit(&runtime->sleep_until, memory_order_seq_cst) <= at) return;
+    WEFT_TEST_DELAY(lane_hurry_looked);
     uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
     if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
 }
@@ -105,6 +107,7 @@ int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns
     int64_t tick = deadline_ns > WEFT_NEVER - (1 << LANE_WHEEL_TICK_SHIFT) ? INT64_MAX
                    : deadline_ns <= 0                                     ? 0
                                                                           : lane_tick(deadline_ns);
+    WEFT_TEST_DELAY(lane_timer_accepted);
     bool earliest = false;
     tsan_release(timer);
     lane_lock(wheel);
@@ -126,6 +129,7 @@ int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns
     timer->state_ = TIMER_PENDING;
     earliest = lane_link(wheel, timer, tick);
     lane_unlock(wheel);
+    WEFT_TEST_DELAY(lane_timer_published);
     if (earliest) lane_hurry(runtime, tick << LANE_WHEEL_TICK_SHIFT);
     return WEFT_OK;
 }
@@ -142,6 +146,7 @@ int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout
 static bool lane_take_out(weft_timer *timer, lane_runtime **runtime) {
     *runtime = (lane_runtime *)(uintptr_t)timer->runtime_;
     if (*runtime == NULL) return false;
+    WEFT_TEST_DELAY(lane_timer_found);
     lane_wheel *wheel = &lane_worker_at(*runtime, timer->where_[0])->wheel;
     lane_lock(wheel);
     bool pending = timer->state_ == TIMER_PENDING;
@@ -160,6 +165,7 @@ int weft_timer_cancel(weft_timer *timer) {
     lane_runtime *runtime;
     tsan_release(timer);
     if (!lane_take_out(timer, &runtime)) return 1;
+    WEFT_TEST_DELAY(lane_timer_taken_out);
     lane_finish(runtime, &timer->op);
     return WEFT_OK;
 }

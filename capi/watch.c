@@ -4,6 +4,7 @@
  * while all are parked. What it finds it hands to an idle worker; when there is none it goes to Go (core/monitor.go), which fires timers and
  * polls in the workers' stead. It is what makes it safe that lane_push wakes nobody for a lone op.
  */
+#include "delay.h"
 #include "lane_internal.h"
 
 enum {
@@ -74,6 +75,7 @@ uint32_t lane_watch(lane_runtime *runtime) {
         uint32_t awake = LANE_MONITOR_AWAKE;
         if (quiet > QUIET_NS && atomic_compare_exchange_strong_explicit(&runtime->monitor, &awake, LANE_MONITOR_ASLEEP,
                                                                         memory_order_seq_cst, memory_order_seq_cst)) {
+            WEFT_TEST_DELAY(lane_watch_announced);
             /* Announce, look again, sleep: against lane_wake_monitor, which comes after an idle bit was taken. */
             while (atomic_load_explicit(&runtime->monitor, memory_order_seq_cst) == LANE_MONITOR_ASLEEP && lane_all_idle(runtime))
                 lane_futex_wait(&runtime->monitor, LANE_MONITOR_ASLEEP, INT64_MAX);

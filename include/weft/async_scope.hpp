@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "cancellation.hpp"
+#include "detail/delay.hpp"
 #include "detail/die.hpp"
 #include "detail/linked_source.hpp"
 #include "detail/operation.hpp"
@@ -55,6 +56,7 @@ public:
         // relaxed: the caller holds a reference (the scope is open, or a task of it runs), so nobody sees zero
         // meanwhile.
         references_.fetch_add(1, std::memory_order_relaxed);
+        WEFT_TEST_DELAY(scope_counted);
         try {
             detail::start_new(std::move(task), where, at_end_, "async_scope::spawn");
         } catch (...) {
@@ -89,9 +91,11 @@ public:
                 twice_ = true;
                 return false;
             }
+            WEFT_TEST_DELAY(scope_joining);
             scope_.joiner_ = coroutine;
             scope_.joiner_home_ = here.home;
             watch_.begin(here.token, pass_on, this);
+            WEFT_TEST_DELAY(scope_registered);
             return !scope_.release();
         }
 
@@ -112,6 +116,7 @@ public:
         static void pass_on(void *context) noexcept {
             auto &self = *static_cast<join_awaiter *>(context);
             const detail::callback_scope scope(self.watch_.registration());
+            WEFT_TEST_DELAY(scope_passes_on);
             self.scope_.request_cancel();
         }
 
@@ -142,6 +147,7 @@ private:
             if (exception != nullptr && !detail::ends_quietly(exception)) {
                 scope.fail(std::move(exception));
             }
+            WEFT_TEST_DELAY(scope_task_ended);
             if (scope.release()) {
                 scope.wake_joiner();
             }

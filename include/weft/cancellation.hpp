@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "c/cancel.h"
+#include "detail/delay.hpp"
 #include "detail/die.hpp"
 #include "detail/inline_lane.hpp"
 #include "detail/registration.hpp"
@@ -78,6 +79,7 @@ public:
 
     bool request() noexcept {
         retain(); // a callback may drop the last reference
+        WEFT_TEST_DELAY(cancellation_retained);
         const bool first = request_cancel(source_);
         release();
         return first;
@@ -100,6 +102,7 @@ public:
         stop_bridge *bridge = stop_bridge_.load(std::memory_order_acquire);
         if (bridge == nullptr) {
             auto made = std::make_unique<stop_bridge>(&source_);
+            WEFT_TEST_DELAY(stop_bridge_made);
             // release publishes the bridge to the acquire above; on failure acquire takes the one that won.
             if (stop_bridge_.compare_exchange_strong(bridge, made.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
                 bridge = made.release();
@@ -132,6 +135,7 @@ private:
     /// What this state follows was requested. If the last reference is gone the destructor waits for this call; else a
     /// reference keeps the state while the callbacks run.
     void followed() noexcept {
+        WEFT_TEST_DELAY(cancellation_followed);
         std::uint32_t references = references_.load(std::memory_order_relaxed);
         while (references != 0) {
             if (references_.compare_exchange_weak(references, references + 1, std::memory_order_relaxed)) {

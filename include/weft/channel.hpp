@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "detail/delay.hpp"
 #include "detail/operation.hpp"
 #include "detail/short_lock.hpp"
 #include "detail/waiter.hpp"
@@ -42,6 +43,7 @@ public:
         detail::waiter *receivers = receivers_.pop_all();
         detail::waiter *senders = senders_.pop_all();
         lock_.unlock();
+        WEFT_TEST_DELAY(channel_closed);
         detail::wait_list::resume_all(receivers);
         detail::wait_list::resume_all(senders);
     }
@@ -126,6 +128,7 @@ public:
         lock_.lock();
         const taken put = this->put(value);
         lock_.unlock();
+        WEFT_TEST_DELAY(channel_sent);
         if (put.released != nullptr) {
             put.released->resume();
         }
@@ -139,6 +142,7 @@ public:
         lock_.lock();
         const taken got = get(value);
         lock_.unlock();
+        WEFT_TEST_DELAY(channel_received);
         if (got.released != nullptr) {
             got.released->resume();
         }

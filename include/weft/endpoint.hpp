@@ -156,13 +156,13 @@ struct std::hash<weft::endpoint> {
     [[nodiscard]] std::size_t operator()(const weft::endpoint &e) const noexcept
     {
         const weft_endpoint &raw = e.native();
-        std::uint64_t hash = 0xcbf29ce484222325;
-        const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+        std::uint64_t mixed = 0xcbf29ce484222325;
+        const auto mix = [&mixed](std::uint64_t value) { mixed = (mixed ^ value) * 0x100000001b3; };
         std::for_each(std::begin(raw.address), std::end(raw.address), mix);
         mix(raw.family);
         mix(raw.scope);
         mix(raw.port);
-        return static_cast<std::size_t>(hash);
+        return static_cast<std::size_t>(mixed);
     }
 };
 

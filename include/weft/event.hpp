@@ -11,6 +11,7 @@
 #include <atomic>
 #include <coroutine>
 
+#include "detail/delay.hpp"
 #include "detail/operation.hpp"
 #include "detail/short_lock.hpp"
 #include "detail/waiter.hpp"
@@ -32,6 +33,7 @@ public:
         set_.store(true, std::memory_order_release);
         detail::waiter *waiters = line_.pop_all();
         lock_.unlock();
+        WEFT_TEST_DELAY(event_set);
         detail::wait_list::resume_all(waiters); // who may destroy this event
     }
 
@@ -98,6 +100,7 @@ public:
             set_.store(true, std::memory_order_relaxed);
         }
         lock_.unlock();
+        WEFT_TEST_DELAY(auto_reset_event_set);
         if (next != nullptr) {
             next->resume();
         }

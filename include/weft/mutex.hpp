@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <utility>
 
+#include "detail/delay.hpp"
 #include "detail/operation.hpp"
 #include "detail/short_lock.hpp"
 #include "detail/waiter.hpp"
@@ -113,6 +114,7 @@ public:
             locked_ = false;
         }
         lock_.unlock();
+        WEFT_TEST_DELAY(mutex_unlocked);
         if (next != nullptr) {
             next->resume();
         }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "c/op.h"
+#include "detail/delay.hpp"
 #include "detail/die.hpp"
 #include "detail/frame_pool.hpp"
 #include "detail/tsan.hpp"
@@ -65,6 +66,7 @@ void post(scheduler where, F &&function) {
         throw;
     }
     detail::tsan_release(self);
+    WEFT_TEST_DELAY(post_made);
     const int code = weft_schedule(where.native(), self);
     if (code != WEFT_OK) {
         self->discard();

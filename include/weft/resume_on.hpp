@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "concepts.hpp"
+#include "detail/delay.hpp"
 #include "detail/environment.hpp"
 #include "detail/operation.hpp"
 #include "scheduler.hpp"
@@ -28,6 +29,7 @@ public:
 
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+        WEFT_TEST_DELAY(move_awaiter_suspends);
         if (target_.id != 0 && weft_runtime_current().id == target_.id) {
             set_home(coroutine, target_);
             return false;

@@ -11,6 +11,7 @@
 #include "c/op.h"
 #include "c/runtime.h"
 #include "concepts.hpp"
+#include "detail/delay.hpp"
 #include "detail/environment.hpp"
 #include "detail/operation.hpp"
 #include "detail/resume.hpp"
@@ -38,9 +39,11 @@ public:
             code_ = WEFT_ECANCELED;
             return false;
         }
+        WEFT_TEST_DELAY(schedule_awaiter_looked);
         // The new home is written first: once the coroutine is queued, another worker may be running it.
         set_home(coroutine, target_);
         const int code = schedule_via(target_, coroutine, op_, behind_);
+        WEFT_TEST_DELAY(schedule_awaiter_queued);
         if (code == WEFT_OK) [[likely]] {
             return true;
         }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "concepts.hpp"
+#include "detail/delay.hpp"
 #include "detail/die.hpp"
 #include "detail/promise.hpp"
 #include "error.hpp"
@@ -87,6 +88,7 @@ void start_new(task<T> work, scheduler where, spawn_completion &at_end, const ch
     if (!work) {
         throw std::logic_error("weft: an empty task was spawned");
     }
+    WEFT_TEST_DELAY(spawn_made);
     if (const int code = promise_base::spawn(work.handle(), where.native(), at_end); code != WEFT_OK) [[unlikely]] {
         throw_error(code == WEFT_EBADHANDLE && where ? WEFT_ESTOPPED : code, doing);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "concepts.hpp"
+#include "detail/delay.hpp"
 #include "detail/promise.hpp"
 #include "detail/run_loop.hpp"
 #include "error.hpp"
@@ -24,6 +25,7 @@ struct sync_wait_completion : spawn_completion {
     explicit sync_wait_completion(run_loop &waiting) noexcept : spawn_completion{{at_end}, nullptr}, loop(waiting) {}
 
     static std::coroutine_handle<> at_end(completion *self, promise_base &) noexcept {
+        WEFT_TEST_DELAY(sync_wait_ended);
         static_cast<sync_wait_completion *>(self)->loop.finish(); // the waiting thread may destroy the child from here on
         return std::noop_coroutine();
     }

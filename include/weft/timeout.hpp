@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "concepts.hpp"
+#include "detail/delay.hpp"
 #include "detail/join.hpp"
 #include "detail/linked_source.hpp"
 #include "detail/pipe.hpp"
@@ -57,6 +58,7 @@ public:
         if (code_ != WEFT_OK) {
             return parent;
         }
+        WEFT_TEST_DELAY(timeout_started);
         // The timer may fire from here on: it requests source_, which the child then finds requested.
         source_.attach(outer_);
         inherited.token = source_.token();
@@ -93,6 +95,7 @@ private:
     };
 
     static std::coroutine_handle<> at_end(completion *self, promise_base &child) noexcept {
+        WEFT_TEST_DELAY(timeout_child_ended);
         timeout_base &awaiter = static_cast<state *>(self)->awaiter;
         // A timer that can no longer be removed will run, runs, or has run: then the second of the two goes on.
         if (weft_timer_remove(&awaiter.timer_) != WEFT_OK && !awaiter.second()) {
@@ -108,6 +111,7 @@ private:
             awaiter.expired_ = true;
             awaiter.source_.request();
         }
+        WEFT_TEST_DELAY(timeout_expired);
         if (awaiter.second()) {
             resume_guarded(awaiter.parent_);
         }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "concepts.hpp"
+#include "detail/delay.hpp"
 #include "detail/join.hpp"
 #include "detail/linked_source.hpp"
 #include "task.hpp"
@@ -117,6 +118,7 @@ private:
         // everything here until this child has arrived, so the source is safe while it is being requested.
         promise_base *nobody = nullptr;
         if (ended.awaiter.winner_.compare_exchange_strong(nobody, &child, std::memory_order_relaxed)) {
+            WEFT_TEST_DELAY(when_any_won);
             ended.awaiter.source_.request();
         }
         return ended.arrive(child);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../concepts.hpp"
+#include "delay.hpp"
 #include "environment.hpp"
 #include "resume.hpp"
 #include "transfer.hpp"
@@ -42,6 +43,7 @@ public:
 private:
     static void resume(void *memory) {
         auto &self = *static_cast<proxy_frame *>(memory);
+        WEFT_TEST_DELAY(proxy_resumes);
         const std::coroutine_handle<> coroutine = self.coroutine_;
         if (self.home_.id != 0 && self.home_.id != weft_runtime_current().id) {
             resume_from_outside(self.home_, coroutine, self.op_);
@@ -79,6 +81,7 @@ public:
 
     template <class Promise>
     auto await_suspend(std::coroutine_handle<Promise> coroutine) {
+        WEFT_TEST_DELAY(foreign_suspends);
         using result = decltype(awaiter_.await_suspend(std::coroutine_handle<>()));
         const std::coroutine_handle<> proxy = proxy_.stand_in(coroutine, environment_of(coroutine).home);
         if constexpr (is_handle<result>) {

@@ -14,6 +14,7 @@
 #include <coroutine>
 
 #include "../c/io.h"
+#include "delay.hpp"
 #include "environment.hpp"
 #include "operation.hpp"
 #include "resume.hpp"
@@ -37,15 +38,18 @@ public:
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept
     {
+        WEFT_TEST_DELAY(io_awaiter_suspends);
         const environment where = environment_of(coroutine);
         weft_io &io = *this;
         home_ = where.home;
         io.op.run = complete;
         io.op.context = coroutine.address();
         watch_.begin(where.token, cancel, &io);
+        WEFT_TEST_DELAY(io_awaiter_registered);
         const Start start = start_; // read before the release: what comes after it may overlap with the coroutine
         tsan_release(&io.op);
         const int started = start(&io);
+        WEFT_TEST_DELAY(io_awaiter_started);
         if (started < 0) {
             io.status = started;
         }

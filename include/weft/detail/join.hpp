@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../task.hpp"
+#include "delay.hpp"
 #include "environment.hpp"
 #include "promise.hpp"
 #include "resume.hpp"
@@ -113,6 +114,7 @@ public:
                 resume_here(inherited.home, child.handle());
             }
         });
+        WEFT_TEST_DELAY(join_started);
         return transfer(last);
     }
 
@@ -121,9 +123,11 @@ public:
         // The load saves the last one a locked instruction: nobody else is left to change the count. acquire, in both:
         // the last sees what the others wrote, and pairs with the release in their fetch_sub. Weaker, the parent could
         // read results that are not there yet.
+        WEFT_TEST_DELAY(join_arrives);
         if (pending_.load(std::memory_order_acquire) != 1 && pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
             return std::noop_coroutine();
         }
+        WEFT_TEST_DELAY(join_last);
         return child.resume_parent(home_, parent_);
     }
 

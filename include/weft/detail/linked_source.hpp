@@ -7,6 +7,7 @@
 
 #include "../c/cancel.h"
 #include "../cancellation.hpp"
+#include "delay.hpp"
 #include "registration.hpp"
 
 namespace weft::detail {
@@ -37,6 +38,7 @@ private:
     static void pass_on(void *context) noexcept {
         auto &self = *static_cast<linked_source *>(context);
         const callback_scope scope(self.link_);
+        WEFT_TEST_DELAY(linked_source_passes_on);
         self.request();
     }
 

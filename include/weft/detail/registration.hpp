@@ -6,6 +6,7 @@
 #define WEFT_DETAIL_REGISTRATION_HPP
 
 #include "../c/cancel.h"
+#include "delay.hpp"
 #include "tsan.hpp"
 
 namespace weft::detail {
@@ -13,11 +14,13 @@ namespace weft::detail {
 inline void register_callback(weft_cancel_token token, weft_cancel_registration &registration, weft_cancel_fn callback,
                               void *context) noexcept {
     tsan_release(&registration);
+    WEFT_TEST_DELAY(register_callback);
     weft_cancel_register(token, &registration, callback, context);
 }
 
 /// Waits for a callback that runs on another thread.
 inline void deregister_callback(weft_cancel_registration &registration) noexcept {
+    WEFT_TEST_DELAY(deregister_callback);
     weft_cancel_deregister(&registration);
     tsan_acquire(&registration);
 }

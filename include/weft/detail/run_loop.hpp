@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "../c/op.h"
+#include "delay.hpp"
 #include "inline_lane.hpp"
 #include "tsan.hpp"
 
@@ -35,6 +36,7 @@ public:
     /// gone as soon as it is released.
     void push(weft_op &op) noexcept {
         op.next_ = nullptr;
+        WEFT_TEST_DELAY(run_loop_push);
         const std::lock_guard lock(mutex_);
         *tail_ = &op;
         tail_ = &op.next_;
@@ -43,6 +45,7 @@ public:
 
     /// Lets run return once everything that is queued has run. From any thread.
     void finish() noexcept {
+        WEFT_TEST_DELAY(run_loop_finish);
         const std::lock_guard lock(mutex_);
         finished_ = true;
         changed_.notify_one();
@@ -66,6 +69,7 @@ public:
                     tail_ = &head_;
                 }
             }
+            WEFT_TEST_DELAY(run_loop_taken);
             op->run(op);
         }
     }

@@ -23,6 +23,7 @@
 #include "../c/cancel.h"
 #include "../c/timer.h"
 #include "../error.hpp"
+#include "delay.hpp"
 #include "environment.hpp"
 #include "operation.hpp"
 #include "resume.hpp"
@@ -43,6 +44,7 @@ public:
 
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+        WEFT_TEST_DELAY(timer_awaiter_suspends);
         const environment here = environment_of(coroutine);
         if (target_.id == 0) {
             target_ = here.home;
@@ -79,6 +81,7 @@ private:
         const std::int64_t timeout_ns = timeout_ns_;
         tsan_release(&timer_.op);
         const int code = weft_schedule_after(target, &timer_, timeout_ns);
+        WEFT_TEST_DELAY(timer_awaiter_started);
         if (code != WEFT_OK) {
             code_ = code;
             return false;
@@ -89,16 +92,19 @@ private:
     bool start_watched(weft_cancel_token token) noexcept {
         state_.store(0, std::memory_order_relaxed); // nobody else knows of it yet
         watch_.begin(token, request, this);
+        WEFT_TEST_DELAY(timer_awaiter_registered);
         if ((state_.load(std::memory_order_relaxed) & requested) != 0) {
             code_ = WEFT_ECANCELED;
             return false;
         }
+        WEFT_TEST_DELAY(timer_awaiter_looked);
         timer_.op.run = run_watched;
         tsan_release(&timer_.op);
         code_ = weft_schedule_after(target_, &timer_, timeout_ns_);
         if (code_ != WEFT_OK) {
             return false;
         }
+        WEFT_TEST_DELAY(timer_awaiter_started_watched);
         bool cancelled = false;
         std::uint32_t state = state_.load(std::memory_order_acquire);
         for (;;) {
@@ -110,6 +116,7 @@ private:
                 weft_timer_cancel(&timer_);
                 cancelled = true;
             }
+            WEFT_TEST_DELAY(timer_awaiter_announcing);
             // release: run_watched and request, which acquire, see the started timer and code_. On failure acquire, for
             // what they wrote. Nothing here is touched after success.
             if (state_.compare_exchange_weak(state, state | started, std::memory_order_release, std::memory_order_acquire)) {
@@ -127,6 +134,7 @@ private:
         tsan_acquire(op);
         auto &self = *static_cast<timer_awaiter *>(op->context);
         const std::coroutine_handle<> coroutine = self.coroutine_;
+        WEFT_TEST_DELAY(timer_awaiter_fires);
         // acq_rel: release gives timer_.status to the starter that finds fired; acquire pairs with its setting of
         // started.
         if ((self.state_.fetch_or(fired, std::memory_order_acq_rel) & started) != 0) {
@@ -139,6 +147,7 @@ private:
         const callback_scope scope(self.watch_.registration());
         // acq_rel: acquire pairs with the setting of started, for the timer's own words.
         if ((self.state_.fetch_or(requested, std::memory_order_acq_rel) & started) != 0) {
+            WEFT_TEST_DELAY(timer_awaiter_cancels);
             weft_timer_cancel(&self.timer_);
         }
     }

@@ -23,6 +23,7 @@
 #include "../c/cancel.h"
 #include "../c/op.h"
 #include "../error.hpp"
+#include "delay.hpp"
 #include "die.hpp"
 #include "environment.hpp"
 #include "resume.hpp"
@@ -131,16 +132,19 @@ public:
     /// if it need not wait. Returns what await_suspend returns: after true the waiter may be gone.
     template <class Promise, std::invocable Take>
     [[nodiscard]] bool enter(waiter &w, std::coroutine_handle<Promise> coroutine, bool spent, Take take) noexcept {
+        WEFT_TEST_DELAY(wait_list_enters);
         const environment here = environment_of(coroutine);
         w.list_ = this;
         w.coroutine_ = coroutine;
         w.home_ = here.home;
         w.watch_.begin(here.token, waiter::request, &w);
+        WEFT_TEST_DELAY(wait_list_registered);
         lock_.lock();
         if (!w.move(waiter::idle, waiter::entering)) {
             lock_.unlock();
             return false;
         }
+        WEFT_TEST_DELAY(wait_list_entering);
         const taken got = take();
         if (got.now) {
             w.state_.store(waiter::released, std::memory_order_relaxed); // a request that has come meanwhile is late
@@ -155,10 +159,12 @@ public:
             lock_.unlock();
             return false;
         }
+        WEFT_TEST_DELAY(wait_list_waiting);
         w.previous_ = last_;
         (last_ == nullptr ? first_ : last_->next_) = &w;
         last_ = &w;
         lock_.unlock();
+        WEFT_TEST_DELAY(wait_list_in_line);
         return true;
     }
 
@@ -195,6 +201,7 @@ public:
             }
             return;
         }
+        WEFT_TEST_DELAY(wait_list_resumes);
         const weft_runtime here = weft_runtime_current();
         waiter *local = nullptr;
         while (first != nullptr) {
@@ -231,6 +238,7 @@ inline void waiter::request(void *self) noexcept {
     auto &w = *static_cast<waiter *>(self);
     const callback_scope scope(w.watch_.registration());
     // acq_rel and acquire as in move, with which it competes.
+    WEFT_TEST_DELAY(waiter_requested);
     std::uint32_t from = w.state_.load(std::memory_order_acquire);
     std::uint32_t to = cancelled;
     do {
@@ -240,10 +248,12 @@ inline void waiter::request(void *self) noexcept {
         to = from == entering ? requested : cancelled;
     } while (!w.state_.compare_exchange_weak(from, to, std::memory_order_acq_rel, std::memory_order_acquire));
     if (from == waiting) {
+        WEFT_TEST_DELAY(waiter_cancelled);
         wait_list &list = *w.list_;
         list.lock_.lock();
         list.unlink(w);
         list.lock_.unlock(); // the list's owner may go from here on
+        WEFT_TEST_DELAY(waiter_left);
         w.resume();
     }
 }
