@@ -81,8 +81,8 @@ func weftgo_thread_main(slot, index C.uint32_t) {
 // end waits for the runtime's workers and its threads. Not on one of them.
 func (e *entry) end() {
 	e.runtime.Stop()
+	e.join.Do(func() { C.lane_threads_join(C.uint32_t(e.slot)) }) // the long wait, in C, where the host's signals come through
 	e.runtime.Wait()
-	e.join.Do(func() { C.lane_threads_join(C.uint32_t(e.slot)) })
 }
 
 //export weftgo_runtime_stop

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "crossing.h"
 #include "export.h"
 #include "lane_internal.h"
 #include "slot.h"
@@ -114,7 +115,10 @@ static inline void io_finish(lane_descriptor *descriptor, int direction, weft_io
 int io_register(lane_runtime *runtime, int32_t system, uint32_t kind, weft_descriptor *descriptor) {
     LANE_COUNT(runtime, crossings, 1);
     uint64_t handle = 0;
+    lane_crossing crossing;
+    lane_cross(&crossing);
     int rc = weftgo_descriptor_open(atomic_load_explicit(&runtime->id, memory_order_relaxed), system, kind, &handle);
+    lane_crossed(&crossing);
     if (rc == WEFT_OK) descriptor->id = handle;
     return rc;
 }
@@ -160,7 +164,8 @@ static inline bool io_vain(const lane_descriptor *descriptor, int direction) {
                                          (LANE_HINT_RECEIVE_DRAINED | LANE_HINT_HANGUP)) == LANE_HINT_RECEIVE_DRAINED;
 }
 
-/* Keeps what a receive has told about the stream. Locked only when it changes; in a dialogue every receive is short. */
+/* Keeps what a receive has told about the stream. One that failed has left there what it could have taken, and used up the event that told of
+ * it. Locked only when it changes; in a dialogue every receive is short. */
 static inline void io_note(lane_descriptor *descriptor, uint32_t hints, bool partial) {
     bool drained = partial && (hints & IO_HINT_STREAM);
     if (drained == ((hints & LANE_HINT_RECEIVE_DRAINED) != 0)) return;
@@ -200,7 +205,7 @@ static bool io_settle(lane_runtime *runtime, lane_descriptor *descriptor, int di
                 attempt = io_try(atomic_load_explicit(&descriptor->system, memory_order_relaxed), hints, io);
             if (!attempt.wait) {
                 io->count += attempt.moved;
-                if (direction == LANE_RECEIVE && attempt.moved != 0) io_note(descriptor, hints, attempt.partial);
+                if (direction == LANE_RECEIVE && (attempt.moved != 0 || attempt.os_error != 0)) io_note(descriptor, hints, attempt.partial);
                 if (attempt.moved == 0 || !(io->flags_ & WEFT_IO_ALL) || io->count >= io_total(io)) {
                     io_conclude(runtime, descriptor, direction, io, attempt);
                     return true;

@@ -3,8 +3,17 @@ package capi
 /*
 #include <stdlib.h>
 #include <string.h>
+#include "crossing.h"
 #include "lane_internal.h"
 #include "threads.h"
+
+// The lane runs in the ops' floating-point environment, and Go in its own.
+static uint32_t lane_run_ops(lane_worker *worker) {
+	lane_set_floating(lane_ops_floating);
+	uint32_t reason = lane_run(worker);
+	lane_ops_floating = lane_take_floating();
+	return reason;
+}
 
 static void lane_call(uintptr_t function, uintptr_t argument) { ((void (*)(void *))function)((void *)argument); }
 
@@ -34,7 +43,7 @@ type lane struct{}
 func workerOf(w *core.WorkerMemory) *C.lane_worker   { return (*C.lane_worker)(unsafe.Pointer(w)) }
 func memoryOf(r *core.RuntimeMemory) *C.lane_runtime { return (*C.lane_runtime)(unsafe.Pointer(r)) }
 
-func (lane) Run(w *core.WorkerMemory) core.Reason { return core.Reason(C.lane_run(workerOf(w))) }
+func (lane) Run(w *core.WorkerMemory) core.Reason { return core.Reason(C.lane_run_ops(workerOf(w))) }
 
 func (lane) Watch(r *core.RuntimeMemory) core.Reason { return core.Reason(C.lane_watch(memoryOf(r))) }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "crossing.h"
 #include "export.h"
 #include "tsan.h"
 
@@ -70,7 +71,11 @@ int weft_runtime_create(const weft_runtime_config *given, weft_runtime *runtime)
     if (config.stack_bytes < STACK_MIN_BYTES || config.stack_bytes > UINT64_C(1) << 40) return WEFT_EINVAL;
     if (config.name == NULL) config.name = "weft";
     if (strnlen(config.name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES) return WEFT_EINVAL;
-    return weftgo_runtime_create(config.workers, config.stack_bytes, (char *)config.name, &runtime->id);
+    lane_crossing crossing;
+    lane_cross(&crossing);
+    rc = weftgo_runtime_create(config.workers, config.stack_bytes, (char *)config.name, &runtime->id);
+    lane_crossed(&crossing);
+    return rc;
 }
 
 static bool lane_is_own_worker(weft_runtime runtime) {
@@ -82,7 +87,10 @@ int weft_runtime_stop(weft_runtime runtime) {
     lane_runtime *stopped = lane_runtime_of(runtime.id);
     if (stopped == NULL) return WEFT_EBADHANDLE;
     WEFT_TEST_DELAY(runtime_stop_found);
+    lane_crossing crossing;
+    lane_cross(&crossing);
     int rc = weftgo_runtime_stop(runtime.id, !lane_is_own_worker(runtime));
+    lane_crossed(&crossing);
     tsan_acquire(stopped);
     return rc;
 }
@@ -93,7 +101,10 @@ int weft_runtime_destroy(weft_runtime runtime) {
     lane_runtime *destroyed = lane_runtime_of(runtime.id);
     if (destroyed == NULL) return WEFT_EBADHANDLE;
     WEFT_TEST_DELAY(runtime_destroy_found);
+    lane_crossing crossing;
+    lane_cross(&crossing);
     int rc = weftgo_runtime_destroy(runtime.id, !lane_is_own_worker(runtime));
+    lane_crossed(&crossing);
     tsan_acquire(destroyed);
     return rc;
 }

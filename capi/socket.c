@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "crossing.h"
 #include "export.h"
 #include "io.h"
 #include "lane_internal.h"
@@ -35,13 +36,14 @@ int weft_descriptor_close(weft_descriptor descriptor) {
     lane_descriptor *record;
     int rc = io_find(descriptor, &runtime, &record);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
     LANE_COUNT(runtime, crossings, 1);
     uint64_t waited[2] = {0, 0};
+    lane_crossing crossing;
+    lane_cross(&crossing);
     rc = weftgo_descriptor_close(atomic_load_explicit(&runtime->id, memory_order_relaxed), descriptor.id, waited);
+    lane_crossed(&crossing);
     for (int i = 0; i < 2; i++)
         if (waited[i] != 0) lane_finish(runtime, (weft_op *)(uintptr_t)waited[i]);
-    errno = saved;
     return rc;
 }
 

@@ -7,10 +7,10 @@
 #include "threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "crossing.h"
 #include "export.h"
 #include "tsan.h"
 
@@ -32,15 +32,6 @@ typedef struct lane_threads {
 
 static lane_threads threads_of[LANE_RUNTIMES_MAX];
 
-/* Blocks every signal but those that a fault raises; before may be NULL. */
-static void lane_block_signals(sigset_t *before) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &blocked, before);
-}
-
 void lane_threads_enter(void) { lane_block_signals(NULL); }
 
 static void *lane_thread_main(void *argument) {
@@ -55,6 +46,7 @@ static void *lane_thread_main(void *argument) {
     lane_runtime *runtime = &lane_table[thread->slot];
     if (thread->index < runtime->worker_count) lane_self = lane_worker_at(runtime, thread->index);
     WEFT_TEST_DELAY(lane_thread_begins);
+    lane_cross_for_life();
     weftgo_thread_main(thread->slot, thread->index);
     lane_self = NULL;
     WEFT_TEST_DELAY(lane_thread_ends);
@@ -104,7 +96,9 @@ int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, cons
 
 void lane_threads_join(uint32_t slot) {
     lane_threads *all = &threads_of[slot];
+    lane_wait_begins();
     for (uint32_t i = 0; i < all->count; i++) pthread_join(all->threads[i].handle, NULL);
+    lane_wait_ends();
     pthread_cond_destroy(&all->changed);
     pthread_mutex_destroy(&all->mutex);
     free(all->threads);

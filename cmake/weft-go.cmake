@@ -40,7 +40,57 @@ macro(weft_find_go)
     if(CMAKE_MATCH_1 VERSION_LESS weft_go_wanted)
         message(FATAL_ERROR "weft: ${WEFT_GO} is Go ${CMAKE_MATCH_1}, which is too old. ${weft_go_help}")
     endif()
+    weft_mask_go_signals()
 endmacro()
+
+# Go's own threads take the signals of the thread that loads the library, and SIGCHLD and SIGPROF in any case: handlers of the host's would run
+# on them, and a host that waits for its children by sigwait or signalfd would lose some. Go has no setting for this, so the library is built
+# with copies of two files of Go's runtime, in each of which one line differs. docs/decisions/signals.md has the reasons. Sets weft_go_overlay,
+# arguments of go build, and weft_go_overlay_files.
+function(weft_mask_go_signals)
+    set(weft_go_overlay "" PARENT_SCOPE)
+    set(weft_go_overlay_files "" PARENT_SCOPE)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env ${weft_go_environment} "${WEFT_GO}" env GOROOT
+        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" OUTPUT_VARIABLE root ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(overlay "${PROJECT_BINARY_DIR}/go/overlay")
+
+    # The thread that starts the runtime begins with every signal blocked, and all others take their masks from it.
+    set(create "err = _cgo_try_pthread_create(&p, &attr, func, arg);")
+    string(CONCAT blocked "{ sigset_t all, before; sigfillset(&all); pthread_sigmask(SIG_SETMASK, &all, &before); "
+        "${create} pthread_sigmask(SIG_SETMASK, &before, NULL); }")
+    weft_change_go_file("${root}/src/runtime/cgo/gcc_libinit.c" "${overlay}/gcc_libinit.c" "${create}" "${blocked}" first)
+
+    # Two signals that Go would unblock are left blocked.
+    set(unblocked "if flags&_SigUnblock != 0 {")
+    set(fewer "if flags&_SigUnblock != 0 && sig != _SIGCHLD && sig != _SIGPROF {")
+    weft_change_go_file("${root}/src/runtime/signal_unix.go" "${overlay}/signal_unix.go" "${unblocked}" "${fewer}" second)
+
+    if(NOT first OR NOT second)
+        message(WARNING "weft: this Go's threads cannot be kept from taking signals; some that are meant for the program may reach them")
+        return()
+    endif()
+    file(CONFIGURE OUTPUT "${overlay}/overlay.json" CONTENT "{\"Replace\": {${first}, ${second}}}" @ONLY)
+    set(weft_go_overlay "-overlay=${overlay}/overlay.json" PARENT_SCOPE)
+    set(weft_go_overlay_files "${overlay}/overlay.json" "${overlay}/gcc_libinit.c" "${overlay}/signal_unix.go" PARENT_SCOPE)
+endfunction()
+
+# Copies a file with one line changed, and sets result to the copy's entry in an overlay; to nothing if the line is not there exactly once.
+function(weft_change_go_file from to old new result)
+    set(${result} "" PARENT_SCOPE)
+    if(NOT EXISTS "${from}")
+        return()
+    endif()
+    file(READ "${from}" text)
+    string(FIND "${text}" "${old}" first)
+    string(FIND "${text}" "${old}" last REVERSE)
+    if(first EQUAL -1 OR NOT first EQUAL last)
+        return()
+    endif()
+    string(REPLACE "${old}" "${new}" text "${text}")
+    string(REPLACE "#include <pthread.h>" "#include <pthread.h>\n#include <signal.h>" text "${text}")
+    file(CONFIGURE OUTPUT "${to}" CONTENT "@text@" @ONLY) # writes only what differs
+    set(${result} "\"${from}\": \"${to}\"" PARENT_SCOPE)
+endfunction()
 
 function(weft_add_go_library shared archive)
     set(source "${PROJECT_SOURCE_DIR}")
@@ -48,7 +98,7 @@ function(weft_add_go_library shared archive)
         "${source}/cancel/*.go" "${source}/core/*.go" "${source}/epoll/*.go" "${source}/iocp/*.go"
         "${source}/capi/*.go" "${source}/capi/*.c" "${source}/capi/*.h" "${source}/include/weft/c/*.h")
     list(FILTER sources EXCLUDE REGEX "_test\\.go$")
-    list(APPEND sources "${source}/include/weft.h" "${source}/go.mod" "${source}/go.sum" "${WEFT_GO}")
+    list(APPEND sources "${source}/include/weft.h" "${source}/go.mod" "${source}/go.sum" "${WEFT_GO}" ${weft_go_overlay_files})
 
     # The go command knows the files of a package by their folder, so a change of the headers in include/ would leave it with objects from its
     # cache: their hash stands in the flags, which it does know.
@@ -65,7 +115,7 @@ function(weft_add_go_library shared archive)
     # -O2 -g stays: the default of cgo, which CGO_CFLAGS would otherwise replace.
     set(go "${CMAKE_COMMAND}" -E env ${weft_go_environment} "CC=${CMAKE_C_COMPILER}"
         "CGO_CFLAGS=-O2 -g ${WEFT_CGO_CFLAGS}" "CGO_LDFLAGS=-O2 -g ${WEFT_CGO_LDFLAGS}"
-        "${WEFT_GO}" build -trimpath -buildvcs=false ${WEFT_GO_FLAGS})
+        "${WEFT_GO}" build -trimpath -buildvcs=false ${weft_go_overlay} ${WEFT_GO_FLAGS})
 
     # The Go linker runs the C compiler in a folder of its own, so the path of the version script is absolute; it
     # stands in quotes of its own because -ldflags and -extldflags are each split at spaces.

@@ -283,9 +283,10 @@ func (l *IOLane) try(d *DescriptorMemory, io *IO) Attempt {
 	return l.sockets.Try(d.System.Load(), d.Hints.Load(), io)
 }
 
-// note keeps what a receive has told about the stream. The slot is held, so nobody else writes this hint.
+// note keeps what a receive has told about the stream. One that failed has left there what it could have taken, and used up the event that told
+// of it. The slot is held, so nobody else writes this hint.
 func (d *DescriptorMemory) note(direction int, attempt Attempt) {
-	if direction != Receive || attempt.Moved == 0 {
+	if direction != Receive || (attempt.Moved == 0 && attempt.Err == 0) {
 		return
 	}
 	hints := d.Hints.Load()

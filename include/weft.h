@@ -10,11 +10,15 @@
  * Time      nanoseconds of the monotonic clock (timer.h).
  * Process   - The library holds one Go runtime, which starts when the library is loaded. It is never unloaded: dlclose has no effect.
  *           - After fork without exec the child gets WEFT_EFORKED. Fork first, load afterwards; or exec.
- *           - Go handles SIGSEGV, SIGBUS, SIGFPE, SIGPIPE and SIGURG, and forwards the first three to a handler that
- *             was there before. weft's threads block all signals but those that a fault raises.
+ *           - Signals stay the host's: weft's threads and Go's block all but those that a fault raises. A thread of the host's keeps its mask,
+ *             but has its signals held back while it is in Go: it creates, stops (not while it waits) or destroys a runtime, opens
+ *             or closes a descriptor, or accepts a connection.
+ *           - Go handles SIGSEGV, SIGBUS, SIGFPE, SIGPIPE and SIGURG. Faults that C or C++ code has raised are forwarded to the handler that was
+ *             there when the library was loaded; without one the program dies of them as usual. A handler that is installed
+ *             later gets them all. One for SA_ONSTACK runs, on threads that have called weft and have set no stack, on one of 32 KiB.
  *           - One Go runtime per process: a second Go library in the same process may disturb the first one to be loaded.
- *           - Code that runs as an op may be interrupted by SIGURG: it retries system calls on EINTR.
- *           - Ops run on worker threads with the stack of weft_runtime_config.stack_bytes.
+ *           - Ops run on worker threads with the stack of weft_runtime_config.stack_bytes. They begin with the default floating-point
+ *             environment, and find errno and that environment as the op before them on that thread has left them.
  */
 #ifndef WEFT_H
 #define WEFT_H
