@@ -10,12 +10,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static long scaled(long n)
-{
-    const char *scale = getenv("WEFT_TEST_SCALE");
-    return n * (scale != NULL && atol(scale) > 0 ? atol(scale) : 1);
-}
-
 static void cancel_before(void **state)
 {
     (void)state;

@@ -40,6 +40,13 @@ static inline void sleep_ms(long ms)
     nanosleep(&span, NULL);
 }
 
+/* As much work as WEFT_TEST_SCALE says, times n. */
+static inline long scaled(long n)
+{
+    const char *scale = getenv("WEFT_TEST_SCALE");
+    return n * (scale != NULL && atol(scale) > 0 ? atol(scale) : 1);
+}
+
 /* Waits until counter has reached value. The bound is only there to end a test that has failed. */
 static inline void wait_for(atomic_long *counter, long value)
 {

@@ -8,9 +8,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
+#include <netinet/in.h>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -55,6 +59,66 @@ TEST_CASE("tcp listener: without a free descriptor accept waits, and does not sp
         CHECK(no_socket.status == WEFT_ELIMIT);
         setrlimit(RLIMIT_NOFILE, &before);
     });
+}
+
+TEST_CASE("tcp listener: two hundred clients, and room for sixty-four") {
+    weft::runtime runtime = make_runtime();
+    constexpr std::size_t count = 200;
+    std::vector<int> clients;
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    run_on(runtime, [&]() -> task<> {
+        tcp_listener listener = tcp_listener::bind(endpoint::loopback(0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(listener.local_endpoint().port());
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        for (std::size_t i = 0; i < count; ++i) {
+            clients.push_back(socket(AF_INET, SOCK_STREAM, 0));
+            REQUIRE(connect(clients.back(), reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
+            REQUIRE(send(clients.back(), "x", 1, 0) == 1);
+        }
+        const int next = dup(0);
+        close(next);
+        rlimit few = before;
+        few.rlim_cur = static_cast<rlim_t>(next) + 64;
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+        weft::async_scope servers;
+        const auto serve = [&]() -> task<> {
+            for (std::size_t i = 0; i < count; ++i) {
+                servers.spawn(echo(co_await listener.accept()));
+            }
+        };
+        const auto talk = [&]() -> task<> {
+            while (runtime.stats().descriptors < 50) { // until most of the room is taken
+                co_await weft::sleep_for(1ms);
+            }
+            co_await weft::sleep_for(100ms); // and the rest
+            const std::uint64_t served = runtime.stats().descriptors;
+            const std::clock_t cpu = std::clock();
+            const auto began = test::clock::now();
+            co_await weft::sleep_for(500ms);
+            const double used = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+            CHECK(used / std::chrono::duration<double>(test::clock::now() - began).count() < 0.05);
+            CHECK(served <= 65); // with the listener
+            CHECK(runtime.stats().descriptors == served);
+            std::size_t answers = 0;
+            for (const int client : clients) { // each one that leaves makes room for another
+                pollfd watch{client, POLLIN, 0};
+                while (poll(&watch, 1, 0) == 0) {
+                    co_await weft::sleep_for(1ms);
+                }
+                char byte = 0;
+                answers += recv(client, &byte, 1, 0) == 1 && byte == 'x' ? 1 : 0;
+                close(client);
+            }
+            CHECK(answers == count);
+        };
+        co_await weft::when_all(serve(), talk());
+        co_await servers.join();
+    });
+    setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(runtime.stats().descriptors == 0);
 }
 
 TEST_CASE("tcp listener: a thousand connections at once") {
