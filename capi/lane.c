@@ -87,6 +87,16 @@ static inline lane_runnable *lane_ring_take_newest(lane_ring *ring) {
     return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask];
 }
 
+/* Takes the newest if it is this one. */
+static inline bool lane_ring_take_back(lane_ring *ring, uint64_t runnable) {
+    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (tail == atomic_load_explicit(&ring->head, memory_order_relaxed)) return false;
+    tail--;
+    if (((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask] != runnable) return false;
+    atomic_store_explicit(&ring->tail, tail, memory_order_relaxed);
+    return true;
+}
+
 /* The newest runnable stands in a word of its own and enters the ring when a newer one comes: an op that queues one other and ends, the
  * commonest case, then waits for one store to reach a load instead of for two updates of an index. Returns whether there was one. */
 static inline bool lane_put(lane_worker *worker, void *runnable) {
@@ -248,7 +258,6 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
  * there were ops of our own in the meantime; and then, in alternation, the first of those who yielded or the oldest of a deque that does not
  * get shorter. */
 typedef struct lane_fairness {
-    uint32_t until;       /* ops until the next turn */
     uint32_t until_check; /* ops until the next look at the clock */
     uint32_t injected;    /* 1 + injected ops that still go first in this turn; 0: no turn has begun */
     bool yielded;         /* it was the turn of those who yielded, not of the oldest */
@@ -259,7 +268,9 @@ static uint32_t lane_turn_interval(const lane_worker *worker) {
     return worker->check_interval < FAIR_INTERVAL ? worker->check_interval : FAIR_INTERVAL;
 }
 
-static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *runtime, lane_fairness *fair, uint32_t *reason) {
+/* ticks is the number of the op to be chosen. */
+static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *runtime, uint64_t ticks, lane_fairness *fair,
+                                          uint32_t *reason) {
     if (fair->injected == 0) {
         lane_drain(worker, runtime);
         uint32_t interval = lane_turn_interval(worker);
@@ -278,7 +289,7 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
     if (fair->injected > 1) runnable = lane_ring_take_oldest(&worker->injected);
     if (runnable != NULL) {
         fair->injected--;
-        fair->until = 1;
+        worker->turn_at = ticks + 1;
     } else {
         int64_t length = lane_ring_length(&worker->deque);
         fair->yielded = !fair->yielded;
@@ -289,7 +300,7 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
         if (runnable == NULL) runnable = lane_take(worker);
         fair->length = length;
         fair->injected = 0;
-        fair->until = lane_turn_interval(worker);
+        worker->turn_at = ticks + lane_turn_interval(worker);
     }
     lane_leave(worker);
     return runnable;
@@ -297,23 +308,22 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
 
 uint32_t lane_run(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed);
     uint32_t reason = 0;
     lane_fairness fair = {.until_check = worker->check_interval};
-    uint32_t until = lane_turn_interval(worker);
+    worker->turn_at = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + lane_turn_interval(worker);
     for (;;) {
+        uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
         lane_runnable *runnable;
-        if (LANE_LIKELY(--until != 0)) {
+        if (LANE_LIKELY(ticks < worker->turn_at)) {
             lane_enter(worker);
             runnable = lane_take(worker);
             lane_leave(worker);
         } else {
-            runnable = lane_turn(worker, runtime, &fair, &reason);
+            runnable = lane_turn(worker, runtime, ticks, &fair, &reason);
             if (reason != 0) return reason;
-            until = fair.until;
         }
         if (LANE_LIKELY(runnable != NULL)) {
-            atomic_store_explicit(&worker->ticks, ++ticks, memory_order_relaxed);
+            atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
             tsan_acquire(runnable);
             runnable->run(runnable);
             continue;
@@ -322,7 +332,7 @@ uint32_t lane_run(lane_worker *worker) {
         reason = lane_park(worker);
         if (reason != 0) return reason;
         fair = (lane_fairness){.until_check = worker->check_interval};
-        until = lane_turn_interval(worker);
+        worker->turn_at = ticks + lane_turn_interval(worker);
     }
 }
 
@@ -345,6 +355,25 @@ int weft_resume_local(weft_runtime handle, void *runnable) {
     if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return WEFT_ENOTWORKER;
     tsan_release(runnable);
     return lane_push(worker, runnable);
+}
+
+int weft_take_local(weft_runtime handle, const void *runnable) {
+    lane_worker *worker = lane_self;
+    if (LANE_UNLIKELY(worker == NULL || worker->runtime_id != handle.id)) return 0;
+    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
+    if (LANE_UNLIKELY(ticks >= worker->turn_at)) return 0; /* somebody else's turn: the lane's to give */
+    bool taken = false;
+    if (LANE_LIKELY(lane_try_enter(worker))) { /* else a thief is at work, and may take it */
+        uint64_t next = atomic_load_explicit(&worker->next, memory_order_relaxed);
+        taken = next == (uint64_t)(uintptr_t)runnable;
+        if (taken)
+            atomic_store_explicit(&worker->next, 0, memory_order_relaxed);
+        else if (next == 0)
+            taken = lane_ring_take_back(&worker->deque, (uint64_t)(uintptr_t)runnable);
+    }
+    lane_leave(worker);
+    if (taken) atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed); /* it is an op that begins */
+    return taken;
 }
 
 int lane_complete(lane_runtime *runtime, weft_op *op) {

@@ -84,6 +84,7 @@ typedef struct lane_worker {
     uint64_t runtime;                    /* immutable: address of the lane_runtime */
     uint64_t runtime_id;                 /* immutable: its handle */
     _Atomic uint64_t accepts;            /* atomic: runtime_id while new ops are accepted, else 0; written by stop */
+    uint64_t turn_at;                    /* owner: ticks of the op that is chosen by lane_turn and not from the newest end */
     /* Owner's, used now and then. */
     uint64_t io_streak_tick; /* owner: ticks of the op that io_streak counts for */
     uint32_t io_streak;                  /* owner: I/O ops completed at once in that op */

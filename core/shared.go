@@ -128,6 +128,7 @@ type WorkerMemory struct {
 	RuntimeID uint64        // immutable
 	Accepts   atomic.Uint64 // RuntimeID while new ops are accepted, else 0
 
+	TurnAt        uint64 // owner: Ticks of the op at which others get their turn
 	IOStreakTick  uint64 // owner: Ticks of the op that IOStreak counts for
 	IOStreak      uint32 // owner: I/O ops completed at once in that op
 	CheckInterval uint32 // owner: ops between two looks at the clock
@@ -144,6 +145,7 @@ type WorkerMemory struct {
 	IOStarted     atomic.Uint64
 	IOEvents      atomic.Uint64
 	IOImmediate   atomic.Uint64
+	_             [120]byte
 
 	Thief   atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
 	Stalled atomic.Uint64 // ticks at which the monitor found the worker stalled: its last op may be taken

@@ -89,7 +89,7 @@ public:
         environment inherited = environment_of(parent);
         source_.attach(inherited.token);
         inherited.token = source_.token();
-        return state_.start(children_, parent, inherited);
+        return state_.start(children_, parent, inherited, state_);
     }
 
     typename any_result<Children>::type await_resume() {

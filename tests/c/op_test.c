@@ -116,6 +116,65 @@ static void newest_first_and_yielders_behind(void **state)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
 
+/* A parent takes its children back, newest first, unless thieves or the lane's own order are before it; none is lost, none runs twice. */
+enum { FORKED = 3000 };
+
+typedef struct forking {
+    weft_op op;
+    weft_runtime runtime, other;
+    counted children[FORKED];
+    atomic_long done;
+    long taken;
+    int wrong; /* calls that should have been refused, and were not */
+} forking;
+
+static void count_child(weft_op *op) { atomic_fetch_add(((counted *)op)->done, 1); }
+
+static void fork_and_take_back(weft_op *op)
+{
+    forking *self = (forking *)op;
+    for (int i = 0; i < FORKED; i++) {
+        counted *child = &self->children[i];
+        *child = (counted){.op = {.run = count_child}, .done = &self->done};
+        if (weft_resume_local(self->runtime, child) != WEFT_OK) abort();
+    }
+    self->wrong += weft_take_local(self->runtime, &self->children[0]);            /* not the newest */
+    self->wrong += weft_take_local(self->other, &self->children[FORKED - 1]);     /* not its runtime */
+    self->wrong += weft_take_local((weft_runtime){0}, &self->children[FORKED - 1]);
+    for (int i = FORKED; i-- > 0;) {
+        if (!weft_take_local(self->runtime, &self->children[i])) break;
+        self->taken++;
+        count_child(&self->children[i].op);
+    }
+    self->wrong += self->taken > 0 && weft_take_local(self->runtime, &self->children[FORKED - 1]); /* taken already */
+    atomic_fetch_add(&self->done, 1);
+}
+
+static void children_are_taken_back(void **state)
+{
+    (void)state;
+    static forking self;
+    for (uint32_t workers = 1; workers <= 4; workers += 3) {
+        weft_runtime runtime = start_runtime(workers), other = start_runtime(1);
+        long taken = 0;
+        for (int round = 0; round < 50; round++) {
+            self = (forking){.op = {.run = fork_and_take_back}, .runtime = runtime, .other = other};
+            assert_int_equal(weft_take_local(runtime, &self), 0); /* no worker's thread */
+            assert_int_equal(weft_schedule(runtime, &self.op), WEFT_OK);
+            wait_for(&self.done, FORKED + 1);
+            assert_int_equal(self.wrong, 0);
+            assert_true(self.taken <= 61); /* then others have their turn */
+            taken += self.taken;
+        }
+        if (workers == 1) assert_true(taken > 50);
+        assert_int_equal(weft_runtime_stop(runtime), WEFT_OK);
+        assert_int_equal(atomic_load(&self.done), FORKED + 1);
+        assert_int_equal(stats_of(runtime).ops_run, 50 * (FORKED + 1)); /* those that were taken count */
+        assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+        assert_int_equal(weft_runtime_destroy(other), WEFT_OK);
+    }
+}
+
 /* A loop of ops that queue themselves must not keep others from running. */
 typedef struct hog {
     weft_op op;
@@ -347,6 +406,7 @@ int main(void)
         cmocka_unit_test(bad_ops),
         cmocka_unit_test(batch_runs_in_order),
         cmocka_unit_test(newest_first_and_yielders_behind),
+        cmocka_unit_test(children_are_taken_back),
         cmocka_unit_test(injected_op_starts_within_61_ops),
         cmocka_unit_test(yielders_share_a_worker),
         cmocka_unit_test(runnables_queue_on_the_own_worker_only),

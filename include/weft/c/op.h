@@ -86,6 +86,16 @@ WEFT_API int weft_resume(weft_runtime runtime, weft_op *op) WEFT_NOEXCEPT;
  *  Since:    0.1 */
 WEFT_API int weft_resume_local(weft_runtime runtime, void *runnable) WEFT_NOEXCEPT;
 
+/** For language layers: takes back what weft_resume_local or weft_schedule_local queued, if it is still the newest on
+ *  the calling worker's own deque: a parent that forked children needs no handover for those that nobody stole.
+ *  Params:   runtime   where it was queued
+ *            runnable  what was queued; only its address is used
+ *  Returns:  1: it is the caller's again, counts as an op that has begun, and the caller runs it now, as a part of its own op;
+ *            0: it is, or was, somebody else's, or weft wants to choose the next op itself, so that the others get their turn.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_take_local(weft_runtime runtime, const void *runnable) WEFT_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

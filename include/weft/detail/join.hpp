@@ -82,13 +82,40 @@ template <class T, class F>
     }
 }
 
+[[noreturn, gnu::cold]] inline void throw_empty_task() { throw std::logic_error("weft: an empty task was awaited"); }
+
 template <class Children>
-void require_tasks(Children &children) {
-    bool empty = false;
-    for_each(children, [&empty](const auto &child) { empty = empty || !child; });
-    if (empty) [[unlikely]] {
-        throw std::logic_error("weft: an empty task was awaited");
-    }
+[[gnu::always_inline]] inline void require_tasks(Children &children) {
+    for_each(children, [](const auto &child) {
+        if (!child) [[unlikely]] {
+            throw_empty_task();
+        }
+    });
+}
+
+/// The coroutine and the promise of a child.
+struct started_child {
+    std::coroutine_handle<> coroutine;
+    promise_base *promise;
+};
+
+template <class... T, std::size_t... I>
+[[nodiscard]] started_child child_at(const std::tuple<task<T>...> &children, std::size_t index, std::index_sequence<I...>) noexcept {
+    started_child found{};
+    static_cast<void>(((I == index &&
+                        (found = {std::get<I>(children).handle(), &std::get<I>(children).handle().promise()}, true)) ||
+                       ...));
+    return found;
+}
+
+template <class... T>
+[[nodiscard]] started_child child_at(const std::tuple<task<T>...> &children, std::size_t index) noexcept {
+    return child_at(children, index, std::index_sequence_for<T...>());
+}
+
+template <class T>
+[[nodiscard]] started_child child_at(const std::vector<task<T>> &children, std::size_t index) noexcept {
+    return {children[index].handle(), &children[index].handle().promise()};
 }
 
 class join_state : public completion {
@@ -96,21 +123,22 @@ public:
     using at_end_fn = std::coroutine_handle<> (*)(completion *, promise_base &) noexcept;
     explicit join_state(at_end_fn at_end) noexcept : completion{at_end} {}
 
-    /// Starts all children. Returns the one to resume now. There is at least one.
+    /// Starts all children, the last with a completion of its own. Returns the last, to be resumed now. There is at least one.
     template <class Children>
-    [[nodiscard]] std::coroutine_handle<> start(Children &children, std::coroutine_handle<> parent,
-                                                const environment &inherited) noexcept {
+    [[nodiscard]] std::coroutine_handle<> start(Children &children, std::coroutine_handle<> parent, const environment &inherited,
+                                                completion &at_last_end) noexcept {
         parent_ = parent;
         home_ = inherited.home;
         const std::size_t total = count(children);
         pending_.store(total, std::memory_order_relaxed); // the queue hands it to whoever takes a child
         std::coroutine_handle<> last;
         std::size_t left = total;
-        for_each(children, [this, inherited, &last, &left](auto &child) {
-            child.handle().promise().start(*this, inherited);
+        for_each(children, [this, inherited, &last, &left, &at_last_end](auto &child) {
             if (--left == 0) {
+                child.handle().promise().start(at_last_end, inherited);
                 last = child.handle();
             } else {
+                child.handle().promise().start(*this, inherited);
                 resume_here(inherited.home, child.handle());
             }
         });
@@ -118,13 +146,16 @@ public:
         return transfer(last);
     }
 
-    /// A child has finished. Returns what to resume next on this thread.
-    [[nodiscard]] std::coroutine_handle<> arrive(promise_base &child) noexcept {
+    [[nodiscard]] weft_runtime home() const noexcept { return home_; }
+
+    /// child has finished, and with it those that count for it. Returns what to resume next on this thread.
+    [[nodiscard]] std::coroutine_handle<> arrive(promise_base &child, std::size_t arrived = 1) noexcept {
         // The load saves the last one a locked instruction: nobody else is left to change the count. acquire, in both:
         // the last sees what the others wrote, and pairs with the release in their fetch_sub. Weaker, the parent could
         // read results that are not there yet.
         WEFT_TEST_DELAY(join_arrives);
-        if (pending_.load(std::memory_order_acquire) != 1 && pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+        if (pending_.load(std::memory_order_acquire) != arrived &&
+            pending_.fetch_sub(arrived, std::memory_order_acq_rel) != arrived) {
             return std::noop_coroutine();
         }
         WEFT_TEST_DELAY(join_last);

@@ -70,6 +70,11 @@ public:
         start(reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(&at_end) | 1U), inherited);
     }
 
+    /// Calls another completion at the end. Before the coroutine runs.
+    void end_with(completion &at_end) noexcept {
+        links_.continuation = reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(&at_end) | 1U);
+    }
+
     /// Lets the continuation resume somewhere else.
     void return_to(weft_runtime home) noexcept { links_.return_to = home; }
 

@@ -98,6 +98,15 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
     inline_resume(coroutine);
 }
 
+/// Takes back what resume_here queued, if it would be what this worker runs next: then it is the caller's to resume.
+[[nodiscard]] inline bool take_back([[maybe_unused]] weft_runtime home, [[maybe_unused]] std::coroutine_handle<> coroutine) noexcept {
+#if WEFT_DETAIL_TSAN
+    return false; // an op carries it
+#else
+    return weft_take_local(home, coroutine.address()) != 0;
+#endif
+}
+
 /// Queues a coroutine as new work, from any thread; op is in the coroutine's frame, and idle. Returns WEFT_OK (the
 /// coroutine has been handed over) or a negative code (it has not been touched).
 [[nodiscard]] inline int schedule_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op, bool behind) noexcept {
