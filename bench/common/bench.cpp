@@ -95,8 +95,8 @@ result wake_(const options &o, void (*submit)(void *, std::atomic<std::int64_t> 
         began.store(0);
         std::int64_t submitted = bench_now_ns();
         submit(context, &began);
-        while (began.load() == 0) {
-        }
+        /* Asleep and not in a loop: where the system wakes the worker on this CPU, a loop would measure the rest of its time slice. */
+        while (began.load() == 0) bench_sleep_ns(100'000);
         samples[i] = began.load() - submitted;
     }
     return percentiles(samples);

@@ -111,6 +111,7 @@ func wake(o options) result {
 		submitted := nowNS()
 		calls <- struct{}{}
 		for began.Load() == 0 {
+			time.Sleep(100 * time.Microsecond)
 		}
 		samples[i] = began.Load() - submitted
 	}
