@@ -7,6 +7,7 @@
  * those who yielded. Both are guarded by the queue section of lane_internal.h instead of by Chase and Lev's fence and
  * compare-and-swap: docs/decisions/queue.md says why and what it costs. Owner: the worker's thread. Thieves: core/queue.go.
  */
+#include "delay.h"
 #include "lane_internal.h"
 
 #include <stdio.h>
@@ -148,6 +149,7 @@ static inline int lane_offer(lane_worker *worker) {
 static __attribute__((noinline)) int lane_push_older(lane_worker *worker, uint64_t older) {
     lane_ring_put(&worker->deque, older);
     lane_leave(worker);
+    WEFT_TEST_DELAY(lane_push_older_published);
     return lane_offer(worker);
 }
 
@@ -155,6 +157,7 @@ static LANE_COLD int lane_push_contended(lane_worker *worker, void *runnable) {
     lane_enter_contended(worker);
     bool held = lane_put(worker, runnable);
     lane_leave(worker);
+    WEFT_TEST_DELAY(lane_push_contended_published);
     return held ? lane_offer(worker) : WEFT_OK;
 }
 
@@ -170,6 +173,7 @@ static inline __attribute__((always_inline)) int lane_push(lane_worker *worker, 
     atomic_store_explicit(&worker->next, (uint64_t)(uintptr_t)runnable, memory_order_relaxed);
     if (older != 0) return lane_push_older(worker, older);
     lane_leave(worker);
+    WEFT_TEST_DELAY(lane_push_published);
     return WEFT_OK;
 }
 
@@ -179,6 +183,7 @@ static inline __attribute__((always_inline)) int lane_push_behind(lane_worker *w
     if (LANE_UNLIKELY(!lane_ring_try_put(&worker->yielded, (uint64_t)(uintptr_t)runnable)))
         return lane_push_behind_slow(worker, runnable);
     lane_leave(worker);
+    WEFT_TEST_DELAY(lane_push_behind_published);
     return WEFT_OK;
 }
 
@@ -192,6 +197,7 @@ int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake)
         last->next_ = (weft_op *)(uintptr_t)head;
     } while (!atomic_compare_exchange_weak_explicit(&runtime->inject, &head, (uint64_t)(uintptr_t)first, memory_order_seq_cst,
                                                     memory_order_relaxed));
+    WEFT_TEST_DELAY(lane_injected);
     /* A list that was not empty has been announced already by whoever began it. */
     if (wake && head == 0 && atomic_load_explicit(&runtime->spinning, memory_order_seq_cst) == 0) lane_wake_one(runtime);
     return WEFT_OK;
@@ -203,6 +209,7 @@ static bool lane_drain(lane_worker *worker, lane_runtime *runtime) {
     do {
         if (head <= LANE_INJECT_CLOSED) return false;
     } while (!atomic_compare_exchange_weak_explicit(&runtime->inject, &head, 0, memory_order_acquire, memory_order_relaxed));
+    WEFT_TEST_DELAY(lane_drain_taken);
     weft_op *oldest = NULL;
     uint64_t count = 0;
     for (weft_op *op = (weft_op *)(uintptr_t)head; op != NULL; count++) {
@@ -324,6 +331,7 @@ uint32_t lane_run(lane_worker *worker) {
         }
         if (LANE_LIKELY(runnable != NULL)) {
             atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
+            WEFT_TEST_DELAY(lane_run_taken);
             tsan_acquire(runnable);
             runnable->run(runnable);
             continue;
@@ -385,6 +393,7 @@ int lane_complete(lane_runtime *runtime, weft_op *op) {
 /* For an accepted op that its canceller holds: the drain of a stopping runtime may end before the canceller gets here, and the op must run
  * all the same. */
 void lane_finish(lane_runtime *runtime, weft_op *op) {
+    WEFT_TEST_DELAY(lane_finish);
     if (lane_complete(runtime, op) == WEFT_OK) return;
     tsan_acquire(op);
     op->run(op);
@@ -406,6 +415,7 @@ static int lane_start(weft_runtime handle, weft_op *op, int behind) {
     if (rc != WEFT_OK) return rc;
     /* An op that passes this test while the runtime begins to stop is still accepted: the workers drain until lane_inject is closed. */
     if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
+    WEFT_TEST_DELAY(lane_start_accepted);
     tsan_release(op);
     return lane_inject(runtime, op, op, true);
 }
@@ -432,6 +442,7 @@ int weft_schedule_batch(weft_runtime handle, weft_op *const *ops, uint64_t count
     if (ops == NULL) return WEFT_EINVAL;
     for (uint64_t i = 0; i < count; i++)
         if (ops[i] == NULL || ops[i]->run == NULL) return WEFT_EINVAL;
+    WEFT_TEST_DELAY(lane_batch_accepted);
     for (uint64_t i = 0; i < count; i++) tsan_release(ops[i]);
     lane_worker *worker = lane_self;
     if (worker != NULL && lane_runtime_at(worker) == runtime) {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "../concepts.hpp"
+#include "delay.hpp"
 #include "die.hpp"
 #include "environment.hpp"
 #include "foreign.hpp"
@@ -80,6 +81,7 @@ public:
 
     /// Called by a finished coroutine: what to resume next on this thread.
     [[nodiscard]] std::coroutine_handle<> finish() noexcept {
+        WEFT_TEST_DELAY(promise_finishes);
         const auto bits = reinterpret_cast<std::uintptr_t>(links_.continuation);
         if ((bits & 1U) != 0) {
             auto *at_end = reinterpret_cast<completion *>(bits & ~std::uintptr_t{1});
@@ -108,6 +110,7 @@ public:
 #if !WEFT_DETAIL_TSAN
         self.start(at_end, environment{home, at_end.token});
         const int code = weft_schedule_local(home, coroutine.address(), 0);
+        WEFT_TEST_DELAY(promise_spawned);
         if (code != WEFT_ENOTWORKER) [[likely]] {
             return code;
         }

@@ -12,6 +12,7 @@
 
 #include "../c/op.h"
 #include "../c/runtime.h"
+#include "delay.hpp"
 #include "die.hpp"
 #include "frame_pool.hpp"
 #include "inline_lane.hpp"
@@ -44,6 +45,7 @@ inline void prepare_op(weft_op &op, std::coroutine_handle<> coroutine) noexcept 
 /// worker left, or it never had a home, as the next thing that this thread runs.
 [[gnu::noinline]] inline void resume_from_outside(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept {
     prepare_op(op, coroutine);
+    WEFT_TEST_DELAY(resume_from_outside_prepared);
     if (run_loop *loop = run_loop::of(home); loop != nullptr) {
         loop->push(op);
         return;
@@ -59,6 +61,7 @@ inline void prepare_op(weft_op &op, std::coroutine_handle<> coroutine) noexcept 
 
 /// Resumes a coroutine whose wait is over, on its home. op is in the coroutine's frame, and idle.
 inline void resume_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op) noexcept {
+    WEFT_TEST_DELAY(resume_via);
 #if !WEFT_DETAIL_TSAN
     if (weft_resume_local(home, coroutine.address()) == WEFT_OK) [[likely]] {
         return;
@@ -110,6 +113,7 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
 /// Queues a coroutine as new work, from any thread; op is in the coroutine's frame, and idle. Returns WEFT_OK (the
 /// coroutine has been handed over) or a negative code (it has not been touched).
 [[nodiscard]] inline int schedule_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op, bool behind) noexcept {
+    WEFT_TEST_DELAY(schedule_via);
 #if !WEFT_DETAIL_TSAN
     const int code = weft_schedule_local(home, coroutine.address(), behind ? 1 : 0);
     if (code != WEFT_ENOTWORKER) [[likely]] {
@@ -117,6 +121,7 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
     }
 #endif
     prepare_op(op, coroutine);
+    WEFT_TEST_DELAY(schedule_via_prepared);
     if (run_loop *loop = run_loop::of(home); loop != nullptr) {
         loop->push(op);
         return WEFT_OK;
