@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stress_cancel_test.c: cancellation against everything that goes on beside it: callbacks that deregister each other, registration and
+ * deregistration against the request, and the cancel of an I/O op against its result.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "stress_support.h"
+
+/* A thread beside the main one that does one thing per round, at a random distance. */
+typedef struct rival {
+    pthread_t thread;
+    void (*act)(void *);
+    void *context;
+    uint64_t random;
+    atomic_long begun, ended; /* rounds; begun < 0 ends the thread */
+} rival;
+
+static void *rival_main(void *argument)
+{
+    rival *self = argument;
+    for (long round = 1;; round++) {
+        long begun;
+        for (uint32_t spins = 0; (begun = atomic_load(&self->begun)) >= 0 && begun < round;) stress_pause(&spins);
+        if (begun < 0) return NULL;
+        stress_wait(&self->random, 2000);
+        self->act(self->context);
+        atomic_store(&self->ended, round);
+    }
+}
+
+static void rival_start(rival *self, void (*act)(void *), void *context, uint64_t *random)
+{
+    *self = (rival){.act = act, .context = context, .random = stress_random(random)};
+    assert_int_equal(pthread_create(&self->thread, NULL, rival_main, self), 0);
+}
+
+static void rival_end(rival *self)
+{
+    atomic_store(&self->begun, -1);
+    pthread_join(self->thread, NULL);
+}
+
+/* Pairs whose callbacks deregister each other: of each pair exactly one is called, the one that the requester comes to first. */
+enum { PAIRS = 4 };
+
+typedef struct mutual {
+    weft_cancel_source source;
+    struct half {
+        weft_cancel_registration registration;
+        struct half *other;
+        atomic_long called;
+        int told; /* what deregistering the other returned */
+    } halves[2 * PAIRS];
+} mutual;
+
+static void deregister_the_other(void *context)
+{
+    struct half *self = context;
+    atomic_fetch_add(&self->called, 1);
+    self->told = weft_cancel_deregister(&self->other->registration);
+}
+
+static void request(void *source) { weft_cancel_request(source); }
+
+static void callbacks_that_deregister_each_other(uint32_t workers, uint64_t *random)
+{
+    (void)workers;
+    mutual all;
+    rival other;
+    rival_start(&other, request, &all.source, random);
+    for (long round = 1; round <= 2500 * stress_scale(); round++) {
+        memset(&all, 0, sizeof all);
+        for (int i = 0; i < 2 * PAIRS; i++) {
+            all.halves[i].other = &all.halves[i ^ 1];
+            assert_int_equal(weft_cancel_register(&all.source, &all.halves[i].registration, deregister_the_other, &all.halves[i]),
+                             WEFT_OK);
+        }
+        atomic_store(&other.begun, round);
+        stress_wait(random, 2000);
+        weft_cancel_request(&all.source); /* two requests: one calls back, and the other may return before that is over */
+        wait_until(&other.ended, round);
+        for (int i = 0; i < 2 * PAIRS; i++) weft_cancel_deregister(&all.halves[i].registration);
+        for (int i = 0; i < 2 * PAIRS; i += 2) {
+            struct half *first = &all.halves[i], *second = &all.halves[i + 1];
+            if (atomic_load(&first->called) + atomic_load(&second->called) != 1) abort();
+            struct half *called = atomic_load(&first->called) ? first : second;
+            if (called->told != WEFT_OK) abort(); /* the other one had not been called */
+        }
+        stress_progress();
+    }
+    rival_end(&other);
+}
+
+/* Registers and deregisters while the request comes: the callback is called or not, never afterwards, and never twice. */
+typedef struct late_registration {
+    weft_cancel_source source;
+    weft_cancel_registration registration;
+    atomic_long called;
+} late_registration;
+
+static void called(void *context) { atomic_fetch_add(&((late_registration *)context)->called, 1); }
+
+static void registration_against_request(uint32_t workers, uint64_t *random)
+{
+    (void)workers;
+    late_registration all;
+    rival other;
+    rival_start(&other, request, &all.source, random);
+    for (long round = 1; round <= 2500 * stress_scale(); round++) {
+        memset(&all, 0, sizeof all);
+        atomic_store(&other.begun, round);
+        stress_wait(random, 2000);
+        int registered = weft_cancel_register(&all.source, &all.registration, called, &all);
+        if (registered == 1 && atomic_load(&all.called) != 1) abort();
+        stress_wait(random, 500);
+        int told = weft_cancel_deregister(&all.registration);
+        long calls = atomic_load(&all.called);
+        if (calls > 1 || (told == 1) != (calls == 1)) abort();
+        memset(&all.registration, 0xff, sizeof all.registration); /* it is ours */
+        wait_until(&other.ended, round);
+        if (atomic_load(&all.called) != calls) abort();
+        stress_progress();
+    }
+    rival_end(&other);
+}
+
+/* One receive at a time, with a byte and a cancel on the way to it. What was not received with this one comes with a later one. */
+typedef struct single {
+    weft_io io;
+    atomic_long ran;
+    int system;
+} single;
+
+static void single_ran(weft_op *op) { atomic_fetch_add(&((single *)op)->ran, 1); }
+
+static void send_byte(void *context)
+{
+    if (send(((single *)context)->system, "x", 1, 0) != 1) abort();
+}
+
+static void cancel_against_receive(uint32_t workers, uint64_t *random)
+{
+    weft_runtime runtime = stressed(workers);
+    int pair[2];
+    weft_descriptor descriptor;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(weft_descriptor_open(runtime, pair[0], &descriptor), WEFT_OK);
+    single receive = {.io = {.op = {.run = single_ran}}, .system = pair[1]};
+    rival sender;
+    rival_start(&sender, send_byte, &receive, random);
+    long sent = 0, received = 0, cancelled = 0;
+    for (long round = 1; round <= 2000 * stress_scale(); round++) {
+        char bytes[8];
+        memset(&receive.io, 0, sizeof receive.io);
+        receive.io.op.run = single_ran;
+        atomic_store(&receive.ran, 0);
+        atomic_store(&sender.begun, round);
+        sent++;
+        if (stress_below(random, 8) == 0) weft_io_cancel(&receive.io); /* before the start */
+        int rc = weft_recv(&receive.io, descriptor, bytes, sizeof bytes, 0);
+        if (rc == WEFT_OK) {
+            stress_wait(random, 6000);
+            weft_io_cancel(&receive.io);
+            wait_until(&receive.ran, 1);
+        } else if (rc != 1) {
+            abort();
+        }
+        if (receive.io.status == WEFT_OK)
+            received += (long)receive.io.count;
+        else if (receive.io.status == WEFT_ECANCELED && receive.io.count == 0)
+            cancelled++;
+        else
+            abort();
+        wait_until(&sender.ended, round);
+        if (atomic_load(&receive.ran) != (rc == WEFT_OK)) abort();
+        stress_progress();
+    }
+    rival_end(&sender);
+    assert_int_equal(shutdown(pair[1], SHUT_WR), 0);
+    for (;;) { /* what is left */
+        char bytes[64];
+        memset(&receive.io, 0, sizeof receive.io);
+        receive.io.op.run = single_ran;
+        atomic_store(&receive.ran, 0);
+        if (weft_recv(&receive.io, descriptor, bytes, sizeof bytes, 0) == WEFT_OK) wait_until(&receive.ran, 1);
+        assert_int_equal(receive.io.status, WEFT_OK);
+        if (receive.io.count == 0) break;
+        received += (long)receive.io.count;
+    }
+    assert_int_equal(received, sent);
+    assert_true(cancelled > 0);
+    close(pair[1]);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
+/* Close against an op that waits, is being cancelled, and has a byte on its way. */
+typedef struct closing {
+    single receive;
+    weft_descriptor descriptor;
+} closing;
+
+static void close_it(void *context) { weft_descriptor_close(((closing *)context)->descriptor); }
+
+static void cancel_against_close(uint32_t workers, uint64_t *random)
+{
+    weft_runtime runtime = stressed(workers);
+    closing all;
+    memset(&all, 0, sizeof all);
+    rival closer;
+    rival_start(&closer, close_it, &all, random);
+    for (long round = 1; round <= 800 * stress_scale(); round++) {
+        int pair[2];
+        char byte;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        assert_int_equal(weft_descriptor_open(runtime, pair[0], &all.descriptor), WEFT_OK);
+        memset(&all.receive.io, 0, sizeof all.receive.io);
+        all.receive.io.op.run = single_ran;
+        atomic_store(&all.receive.ran, 0);
+        atomic_store(&closer.begun, round);
+        stress_wait(random, 2000);
+        int rc = weft_recv(&all.receive.io, all.descriptor, &byte, 1, 0);
+        if (rc == WEFT_OK) {
+            if (stress_below(random, 2) == 0 && send(pair[1], "x", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE) abort();
+            stress_wait(random, 3000);
+            weft_io_cancel(&all.receive.io);
+            wait_until(&all.receive.ran, 1);
+            int status = all.receive.io.status;
+            if (status != WEFT_OK && status != WEFT_ECANCELED && status != WEFT_ECLOSED) abort();
+        } else if (rc != WEFT_EBADHANDLE && !(rc == 1 && all.receive.io.status == WEFT_ECLOSED)) {
+            abort();
+        }
+        wait_until(&closer.ended, round);
+        if (atomic_load(&all.receive.ran) != (rc == WEFT_OK)) abort();
+        close(pair[1]);
+        stress_progress();
+    }
+    rival_end(&closer);
+    assert_int_equal(stats_of(runtime).descriptors, 0);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
+STRESS(callbacks_that_deregister_each_other)
+STRESS(registration_against_request)
+STRESS(cancel_against_receive)
+STRESS(cancel_against_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(callbacks_that_deregister_each_other_everywhere),
+        cmocka_unit_test(registration_against_request_everywhere),
+        cmocka_unit_test(cancel_against_receive_everywhere),
+        cmocka_unit_test(cancel_against_close_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
