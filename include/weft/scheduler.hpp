@@ -48,7 +48,7 @@ public:
             return true;
         }
         set_home(coroutine, here.home);
-        code_ = code == WEFT_EBADHANDLE && target_.id != 0 ? WEFT_ESTOPPED : code; // destroyed, so stopped
+        code_ = stopped_if_gone(code, target_);
         return false;
     }
 

@@ -90,7 +90,7 @@ void start_new(task<T> work, scheduler where, spawn_completion &at_end, const ch
     }
     WEFT_TEST_DELAY(spawn_made);
     if (const int code = promise_base::spawn(work.handle(), where.native(), at_end); code != WEFT_OK) [[unlikely]] {
-        throw_error(code == WEFT_EBADHANDLE && where ? WEFT_ESTOPPED : code, doing);
+        throw_error(stopped_if_gone(code, where.native()), doing);
     }
     static_cast<void>(work.release()); // it may have run, and be gone, already
 }

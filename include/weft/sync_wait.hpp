@@ -52,7 +52,7 @@ T sync_wait(weft_runtime home, task<T> work) {
             inline_lane_push(coroutine);
         } else {
             if (const int code = promise_base::spawn(coroutine, home, at_end); code != WEFT_OK) {
-                throw_error(code == WEFT_EBADHANDLE ? WEFT_ESTOPPED : code, "sync_wait");
+                throw_error(stopped_if_gone(code, home), "sync_wait");
             }
         }
         loop.run(mark);

@@ -54,7 +54,7 @@ public:
         timer_.op.run = expire;
         timer_.op.context = this;
         tsan_release(&timer_.op);
-        code_ = weft_schedule_after(home_, &timer_, timeout_ns_);
+        code_ = stopped_if_gone(weft_schedule_after(home_, &timer_, timeout_ns_), home_);
         if (code_ != WEFT_OK) {
             return parent;
         }

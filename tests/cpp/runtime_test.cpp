@@ -10,12 +10,15 @@
 
 #include <pthread.h>
 
+#include <weft/cancellation.hpp>
 #include <weft/event.hpp>
 #include <weft/runtime.hpp>
 #include <weft/sleep.hpp>
 #include <weft/spawn.hpp>
 #include <weft/sync_wait.hpp>
 #include <weft/this_task.hpp>
+#include <weft/timeout.hpp>
+#include <weft/with_token.hpp>
 
 #include "support.hpp"
 
@@ -119,6 +122,35 @@ TEST_CASE("runtime: moves") {
     c = std::move(b); // what c had is stopped
     CHECK(c.scheduler() == first);
     CHECK(weft::sync_wait(c.scheduler(), []() -> weft::task<int> { co_return 1; }()) == 1);
+}
+
+TEST_CASE("runtime: a task that outlives its runtime is told that it has stopped") {
+    weft::event event;
+    int stopped = 0;
+    const auto told = [&](auto operation) -> weft::task<> {
+        try {
+            co_await std::move(operation);
+        } catch (const weft::runtime_stopped &) {
+            ++stopped;
+        }
+    };
+    const auto outlives = [&](weft::scheduler home) -> weft::task<> {
+        const weft::cancellation_source source;
+        co_await event.wait();
+        co_await told(weft::sleep_for(1us));
+        co_await told(weft::sleep_for(1us) | weft::with_token(source.token()));
+        co_await told(home.schedule_after(1us));
+        co_await told(weft::timeout(event.wait(), 1us));
+        co_await told(weft::this_task::yield());
+        co_await told(home.schedule());
+    };
+    {
+        weft::runtime pool(weft::runtime_options{1, 0, ""});
+        weft::spawn(pool.scheduler(), outlives(pool.scheduler()));
+        weft::sync_wait(pool.scheduler(), weft::this_task::yield());
+    }
+    event.set(); // nobody is left to resume it, so it goes on here
+    CHECK(stopped == 6);
 }
 
 TEST_CASE("runtime: counters") {

@@ -110,6 +110,11 @@ inline void resume_here(weft_runtime home, std::coroutine_handle<> coroutine) no
 #endif
 }
 
+/// What a negative code of a call means that named the home of a coroutine: a runtime that is gone has stopped.
+[[nodiscard]] inline int stopped_if_gone(int code, weft_runtime home) noexcept {
+    return code == WEFT_EBADHANDLE && home.id != 0 && run_loop::of(home) == nullptr ? WEFT_ESTOPPED : code;
+}
+
 /// Queues a coroutine as new work, from any thread; op is in the coroutine's frame, and idle. Returns WEFT_OK (the
 /// coroutine has been handed over) or a negative code (it has not been touched).
 [[nodiscard]] inline int schedule_via(weft_runtime home, std::coroutine_handle<> coroutine, weft_op &op, bool behind) noexcept {

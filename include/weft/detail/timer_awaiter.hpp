@@ -83,7 +83,7 @@ private:
         const int code = weft_schedule_after(target, &timer_, timeout_ns);
         WEFT_TEST_DELAY(timer_awaiter_started);
         if (code != WEFT_OK) {
-            code_ = code;
+            code_ = stopped_if_gone(code, target_);
             return false;
         }
         return true;
@@ -100,7 +100,7 @@ private:
         WEFT_TEST_DELAY(timer_awaiter_looked);
         timer_.op.run = run_watched;
         tsan_release(&timer_.op);
-        code_ = weft_schedule_after(target_, &timer_, timeout_ns_);
+        code_ = stopped_if_gone(weft_schedule_after(target_, &timer_, timeout_ns_), target_);
         if (code_ != WEFT_OK) {
             return false;
         }
