@@ -11,6 +11,7 @@ type goal struct {
 	work    string
 	metric  string // of weft; "" is the median time
 	peer    string // compared with; "" is no one: the value itself counts
+	than    string // work of weft's own that it is compared with instead
 	workers []int
 	atMost  float64
 }
@@ -53,6 +54,7 @@ var goals = slices.Concat(
 		{work: "echo1", peer: "epoll", workers: both, atMost: 1 / 0.97}, // 0.97 of its messages per second
 		{work: "echo64", peer: "epoll", workers: both, atMost: 1 / 0.97},
 		{work: "echo1000", peer: "epoll", workers: both, atMost: 1 / 0.97},
+		{work: "http_slow1", than: "http_slow0", workers: both, atMost: 1 / 0.9}, // 0.9 of its requests per second
 		{work: "wake", peer: "futex", workers: both, atMost: 1.2},
 		{work: "wake", metric: "p99_ns", peer: "futex", workers: both, atMost: 2},
 		{work: "parked", metric: "beyond_frame_bytes", workers: both, atMost: 64},
@@ -74,8 +76,13 @@ func ahead(work string, workers []int, names ...string) []goal {
 func (g goal) reached(all []record, workers int) (float64, bool) {
 	weft, ok := own(all, g.work, workers)
 	ours, has := weft.metric(g.metric)
-	if !ok || !has || g.peer == "" {
+	if !ok || !has || g.peer == "" && g.than == "" {
 		return ours, ok && has
+	}
+	if g.than != "" {
+		base, ok := own(all, g.than, workers)
+		theirs, has := base.metric(g.metric)
+		return ours / theirs, ok && has && theirs > 0
 	}
 	at := slices.IndexFunc(peers, func(p peer) bool { return p.name == g.peer })
 	other, ok := find(all, g.work, peers[at].column, workers)
@@ -92,7 +99,9 @@ func goalTable(all []record) string {
 				continue
 			}
 			what, shown, limit := "over "+g.peer+"'s", digits(value), digits(g.atMost)
-			if g.peer == "" {
+			if g.than != "" {
+				what = "over its " + g.than
+			} else if g.peer == "" {
 				what, shown, limit = "alone", show(g.metric, value), show(g.metric, g.atMost)
 			}
 			verdict := "yes"

@@ -124,8 +124,12 @@ func runServer(ctx context.Context, j job, scale float64) (_ values, err error) 
 	}
 	hung.Stop()
 	client := filepath.Join(filepath.Dir(j.program), "echo_client")
-	answer, err := output(ctx, runTimeout, client, strconv.Itoa(port), strconv.Itoa(j.work.connections),
-		number(max(0.1, echoSeconds*scale)), strconv.Itoa(command.Process.Pid))
+	arguments := []string{strconv.Itoa(port), strconv.Itoa(j.work.connections),
+		number(max(0.1, echoSeconds*scale)), strconv.Itoa(command.Process.Pid)}
+	if j.work.slow != "" {
+		arguments = append(arguments, j.work.slow)
+	}
+	answer, err := output(ctx, runTimeout, client, arguments...)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

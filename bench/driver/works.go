@@ -11,12 +11,14 @@ const (
 	together             // processes that do nothing: all peers at once
 )
 
-// work is one row of the table. Its name is what the programs call it; for a server the programs say "echo".
+// work is one row of the table. Its name is what the programs call it, unless it is a server.
 type work struct {
 	name        string
 	kind        kind
 	per         string   // what the time is per
+	serves      string   // what programs call it, when it is a server
 	connections int      // of the client of a server
+	slow        string   // percentage of requests whose handler blocks, for the client of an HTTP server
 	like        string   // work whose result stands in for peers that have no such difference
 	more        []string // names of further results that are worth a row
 }
@@ -43,9 +45,12 @@ var works = []work{
 	{name: "sleep100k", per: "run", more: []string{"cpu_ns"}},
 	{name: "timer_cancel", per: "timer"},
 	{name: "timer_lateness", per: "timer, p50", more: []string{"p99_ns"}},
-	{name: "echo1", kind: server, per: "message", connections: 1, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
-	{name: "echo64", kind: server, per: "message", connections: 64, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
-	{name: "echo1000", kind: server, per: "message", connections: 1000, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "echo1", kind: server, serves: "echo", per: "message", connections: 1, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "echo64", kind: server, serves: "echo", per: "message", connections: 64, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "echo1000", kind: server, serves: "echo", per: "message", connections: 1000, more: []string{"p50_ns", "p99_ns", "server_cpu_ns"}},
+	{name: "http_slow0", kind: server, serves: "http", per: "request", connections: 256, slow: "0", more: []string{"p99_ns"}},
+	{name: "http_slow1", kind: server, serves: "http", per: "request", connections: 256, slow: "1", more: []string{"p99_ns"}},
+	{name: "http_slow10", kind: server, serves: "http", per: "request", connections: 256, slow: "10", more: []string{"p99_ns"}},
 	{name: "wake", per: "wake, p50", more: []string{"p99_ns"}},
 	{name: "parked", per: "coroutine", more: []string{"bytes", "beyond_frame_bytes"}},
 	{name: "idle_cpu", kind: together, per: "idle second"},
@@ -55,7 +60,7 @@ var works = []work{
 // asked is what the programs call the work.
 func (w work) asked() string {
 	if w.kind == server {
-		return "echo"
+		return w.serves
 	}
 	return w.name
 }

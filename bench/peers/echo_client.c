@@ -3,7 +3,10 @@
  * echo_client.c: the one client for all echo servers: one thread, epoll, messages of 64 bytes. Each connection has one message
  * under way, and sends the next when the answer is complete and right. Every message differs from the one before it.
  *
- *   echo_client PORT CONNECTIONS SECONDS SERVER_PID
+ *   echo_client PORT CONNECTIONS SECONDS SERVER_PID [SLOW]
+ *
+ * With SLOW the messages are HTTP requests (bench/common/http.h), of which so many per cent make their handler block; the round trips
+ * are those of the others then.
  *
  * prints "ns=... p50_ns=... p99_ns=... server_cpu_ns=... client_cpu_ns=...": time per message, round trips, and the CPU time per
  * message of the server and of itself. The first fifth of the time is not counted.
@@ -16,12 +19,14 @@
 #include <sys/socket.h>
 
 #include "bench.h"
+#include "http.h"
 
 enum { message_bytes = 64, events_max = 256, samples_max = 1 << 22 };
 
 typedef struct connection {
     int fd;
     uint64_t number; /* of the message that is under way */
+    int slow;        /* it is a request that blocks */
     int64_t sent;    /* ns */
     size_t got;      /* bytes of the answer */
     char answer[message_bytes];
@@ -29,6 +34,7 @@ typedef struct connection {
 
 static int64_t samples[samples_max];
 static size_t sample_count;
+static int slow_percent = -1; /* -1: echo */
 
 static void fill(char *message, uint64_t number) {
     uint64_t words[message_bytes / 8];
@@ -41,7 +47,12 @@ static void send_next(connection *c) {
     char message[message_bytes];
     c->number += UINT64_C(0x100000001);
     c->got = 0;
-    fill(message, c->number);
+    if (slow_percent < 0) {
+        fill(message, c->number);
+    } else {
+        c->slow = bench_random(c->number) % 100 < (uint64_t)slow_percent;
+        memcpy(message, c->slow ? bench_http_slow : bench_http_fast, message_bytes);
+    }
     c->sent = bench_now_ns();
     if (send(c->fd, message, message_bytes, MSG_NOSIGNAL) != message_bytes) bench_fail("send: %s", strerror(errno));
 }
@@ -57,8 +68,11 @@ static int receive(connection *c) {
     }
     c->got += (size_t)n;
     if (c->got < message_bytes) return 0;
-    if (sample_count < samples_max) samples[sample_count++] = bench_now_ns() - c->sent;
-    fill(want, c->number);
+    if (sample_count < samples_max && !c->slow) samples[sample_count++] = bench_now_ns() - c->sent;
+    if (slow_percent < 0)
+        fill(want, c->number);
+    else
+        memcpy(want, bench_http_answer, message_bytes);
     if (memcmp(want, c->answer, message_bytes) != 0) bench_fail("wrong answer");
     send_next(c);
     return 1;
@@ -100,10 +114,11 @@ static uint64_t run_until(int loop, int64_t end) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5) {
-        fprintf(stderr, "usage: %s PORT CONNECTIONS SECONDS SERVER_PID\n", argv[0]);
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr, "usage: %s PORT CONNECTIONS SECONDS SERVER_PID [SLOW]\n", argv[0]);
         return 2;
     }
+    if (argc == 6) slow_percent = atoi(argv[5]);
     int port = atoi(argv[1]), count = atoi(argv[2]), loop = epoll_create1(EPOLL_CLOEXEC);
     int64_t window = (int64_t)(atof(argv[3]) * 1e9);
     clockid_t server;

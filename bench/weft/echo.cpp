@@ -3,6 +3,7 @@
 // echo.cpp: weft's echo server, a coroutine per connection.
 #include <string_view>
 
+#include "http.h"
 #include "weft_works.hpp"
 
 namespace {
@@ -16,20 +17,35 @@ weft::task<> session(weft::tcp_stream stream) {
     }
 }
 
-weft::task<> accept_all(weft::tcp_listener &listener) {
+weft::task<> http_session(weft::tcp_stream stream) {
+    char request[bench_http_bytes];
+    for (;;) {
+        weft::io_result received = co_await stream.try_receive_exactly(request);
+        if (!received || received.count != bench_http_bytes) co_return;
+        bench_http_handle(request);
+        if (!co_await stream.try_send_all(std::string_view(bench_http_answer, bench_http_bytes))) co_return;
+    }
+}
+
+template <class Session>
+weft::task<> accept_all(weft::tcp_listener &listener, Session session) {
     for (;;)
         weft::spawn(session(co_await listener.accept()));
 }
 
-bench::result echo(const bench::options &o) {
+template <class Session>
+bench::result serve(const bench::options &o, Session session) {
     weft::runtime runtime = start_runtime(o);
     weft::tcp_listener listener = weft::tcp_listener::bind(runtime.scheduler(), weft::endpoint::loopback(0));
-    weft::spawn(runtime.scheduler(), accept_all(listener));
+    weft::spawn(runtime.scheduler(), accept_all(listener, session));
     bench_serve_until_told(listener.local_endpoint().port());
     runtime.stop();
     return {};
 }
 
+bench::result echo(const bench::options &o) { return serve(o, session); }
+bench::result http(const bench::options &o) { return serve(o, http_session); }
+
 } // namespace
 
-const std::vector<bench::work> echo_works = {{"echo", {1, 2}, echo}};
+const std::vector<bench::work> echo_works = {{"echo", {1, 2}, echo}, {"http", {1, 2}, http}};
