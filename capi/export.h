@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* export_runtime.go */
-extern int weftgo_runtime_create(uint32_t workers, uint64_t stack_bytes, char *name, uint64_t *id);
+extern int weftgo_runtime_create(uint32_t workers, uint64_t stack_bytes, uint32_t blocking_threads, char *name, uint64_t *id);
 extern int weftgo_runtime_stop(uint64_t id, int wait);
 extern int weftgo_runtime_destroy(uint64_t id, int wait);
 extern void weftgo_thread_main(uint32_t slot, uint32_t index);

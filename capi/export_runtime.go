@@ -1,6 +1,8 @@
 package capi
 
 /*
+#include "blocking.h"
+#include "file.h"
 #include "threads.h"
 */
 import "C"
@@ -30,7 +32,7 @@ func codeOf(err error) C.int {
 }
 
 //export weftgo_runtime_create
-func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, name *C.char, id *C.uint64_t) (code C.int) {
+func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, blockingThreads C.uint32_t, name *C.char, id *C.uint64_t) (code C.int) {
 	defer guard(&code)
 	e := reserve()
 	if e == nil {
@@ -49,9 +51,11 @@ func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, name *C.ch
 		Memory:     memory{},
 		Poller:     newPoller(),
 		Call:       call,
+		Cancel:     e.cancel,
 		Asymmetric: bool(C.lane_asymmetric),
 		Start: func(count int, main func(i int)) error {
 			e.main = main
+			C.blocking_open(C.uint32_t(e.slot), C.uint64_t(e.id), blockingThreads, stackBytes, name)
 			if rc := C.lane_threads_start(C.uint32_t(e.slot), C.uint32_t(count), stackBytes, name); rc != 0 {
 				return core.Error(rc)
 			}
@@ -78,10 +82,16 @@ func weftgo_thread_main(slot, index C.uint32_t) {
 	main(int(index))
 }
 
+// cancel is core.Config.Cancel.
+func (e *entry) cancel() { C.blocking_close(C.uint32_t(e.slot)) }
+
 // end waits for the runtime's workers and its threads. Not on one of them.
 func (e *entry) end() {
 	e.runtime.Stop()
-	e.join.Do(func() { C.lane_threads_join(C.uint32_t(e.slot)) }) // the long wait, in C, where the host's signals come through
+	e.join.Do(func() { // the long wait, in C, where the host's signals come through
+		C.lane_threads_join(C.uint32_t(e.slot))
+		C.blocking_join(C.uint32_t(e.slot))
+	})
 	e.runtime.Wait()
 }
 
@@ -110,6 +120,7 @@ func weftgo_runtime_destroy(id C.uint64_t, wait C.int) (code C.int) {
 	reap := func() {
 		e.end()
 		e.runtime.Destroy()
+		C.file_close_all(C.uint32_t(e.slot))
 		e.release()
 	}
 	if wait == 0 {

@@ -27,6 +27,7 @@ int weft_error_from_os(int os_error) {
     case ENOTSOCK:
     case ENOSYS: return WEFT_ENOTSUP;
     case EEXIST: return WEFT_EEXIST;
+    case ENOENT: return WEFT_ENOENT;
     case ENOMEM:
     case ENOBUFS: return WEFT_ENOMEM;
     case EMFILE:

@@ -147,6 +147,7 @@ struct lane_runtime {
     int32_t wake_event;                /* immutable: eventfd in it, or -1 */
     /* Producers' line. */
     _Alignas(128) _Atomic uint64_t inject; /* atomic: newest injected op, linked by next_; or LANE_INJECT_CLOSED */
+    _Atomic uint64_t pending; /* atomic: ops that threads of weft's which are no workers will hand back, and 1 until stop has cancelled; 0 is final */
     /* Sleepers' line. */
     _Alignas(128) _Atomic uint64_t idle[LANE_WORKERS_MAX / 64]; /* atomic: bit per announced or parked worker */
     _Atomic uint32_t waking;       /* atomic: 1 while a woken worker has not yet looked for work */

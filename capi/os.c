@@ -54,7 +54,7 @@ void lane_pause(uint32_t spins) {
         sched_yield();
     } else {
         int saved = errno;
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 50000L * (spins / 1024 < 40 ? spins / 1024 : 40)}, NULL);
         errno = saved;
     }
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "blocking.h"
 #include "crossing.h"
 #include "export.h"
 #include "tsan.h"
@@ -46,7 +47,8 @@ const char *weft_error_name(int code) {
     return code == WEFT_OK ? "WEFT_OK" : "WEFT_E?";
 }
 
-enum { STACK_MIN_BYTES = 65536, STACK_DEFAULT_BYTES = 1 << 20, NAME_MAX_BYTES = 10 };
+enum { STACK_MIN_BYTES = 65536, STACK_DEFAULT_BYTES = 1 << 20, NAME_MAX_BYTES = 10,
+       BLOCKING_DEFAULT = 64, BLOCKING_MAX = 1024 };
 
 /* Copies a config of any size that we understand: a shorter one leaves the rest at its default, a longer one may only hold zeros there. */
 static int lane_read_config(const weft_runtime_config *given, weft_runtime_config *config) {
@@ -71,15 +73,18 @@ int weft_runtime_create(const weft_runtime_config *given, weft_runtime *runtime)
     if (config.stack_bytes < STACK_MIN_BYTES || config.stack_bytes > UINT64_C(1) << 40) return WEFT_EINVAL;
     if (config.name == NULL) config.name = "weft";
     if (strnlen(config.name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES) return WEFT_EINVAL;
+    if (config.blocking_threads == 0) config.blocking_threads = BLOCKING_DEFAULT;
+    if (config.blocking_threads > BLOCKING_MAX) return WEFT_EINVAL;
     lane_crossing crossing;
     lane_cross(&crossing);
-    rc = weftgo_runtime_create(config.workers, config.stack_bytes, (char *)config.name, &runtime->id);
+    rc = weftgo_runtime_create(config.workers, config.stack_bytes, config.blocking_threads, (char *)config.name, &runtime->id);
     lane_crossed(&crossing);
     return rc;
 }
 
-static bool lane_is_own_worker(weft_runtime runtime) {
-    return lane_self != NULL && lane_self->runtime_id == runtime.id;
+/* Whether the stop of a runtime would wait for the calling thread. */
+static bool lane_is_own_thread(weft_runtime runtime) {
+    return (lane_self != NULL && lane_self->runtime_id == runtime.id) || blocking_self == runtime.id;
 }
 
 int weft_runtime_stop(weft_runtime runtime) {
@@ -89,7 +94,7 @@ int weft_runtime_stop(weft_runtime runtime) {
     WEFT_TEST_DELAY(runtime_stop_found);
     lane_crossing crossing;
     lane_cross(&crossing);
-    int rc = weftgo_runtime_stop(runtime.id, !lane_is_own_worker(runtime));
+    int rc = weftgo_runtime_stop(runtime.id, !lane_is_own_thread(runtime));
     lane_crossed(&crossing);
     tsan_acquire(stopped);
     return rc;
@@ -103,7 +108,7 @@ int weft_runtime_destroy(weft_runtime runtime) {
     WEFT_TEST_DELAY(runtime_destroy_found);
     lane_crossing crossing;
     lane_cross(&crossing);
-    int rc = weftgo_runtime_destroy(runtime.id, !lane_is_own_worker(runtime));
+    int rc = weftgo_runtime_destroy(runtime.id, !lane_is_own_thread(runtime));
     lane_crossed(&crossing);
     tsan_acquire(destroyed);
     return rc;
@@ -167,6 +172,7 @@ int weft_runtime_stats(weft_runtime handle, weft_stats *out) {
         .descriptors = atomic_load_explicit(&runtime->descriptors, memory_order_relaxed),
     };
     for (uint32_t i = 0; i < runtime->worker_count; i++) lane_add_worker(lane_worker_at(runtime, i), &stats);
+    blocking_read_stats((uint32_t)(runtime - lane_table), &stats);
     return lane_write_stats(out, &stats);
 }
 

@@ -34,6 +34,18 @@ static lane_threads threads_of[LANE_RUNTIMES_MAX];
 
 void lane_threads_enter(void) { lane_block_signals(NULL); }
 
+int lane_thread_make(pthread_t *handle, uint64_t stack_bytes, void *(*main)(void *), void *argument) {
+    sigset_t before;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    int rc = pthread_attr_setstacksize(&attributes, (size_t)(stack_bytes + 4095) & ~(size_t)4095);
+    lane_block_signals(&before);
+    if (rc == 0) rc = pthread_create(handle, &attributes, main, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return rc;
+}
+
 static void *lane_thread_main(void *argument) {
     lane_thread *thread = argument;
     lane_threads *all = &threads_of[thread->slot];
@@ -70,11 +82,7 @@ int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, cons
     pthread_mutex_init(&all->mutex, NULL);
     pthread_cond_init(&all->changed, NULL);
 
-    sigset_t before;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    int rc = pthread_attr_setstacksize(&attributes, (size_t)(stack_bytes + 4095) & ~(size_t)4095);
-    lane_block_signals(&before);
+    int rc = 0;
     while (rc == 0 && all->count < count) {
         lane_thread *thread = &all->threads[all->count];
         thread->slot = slot;
@@ -83,11 +91,9 @@ int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, cons
             snprintf(thread->name, sizeof thread->name, "%.10s-%u", name, thread->index & 0xfff);
         else
             snprintf(thread->name, sizeof thread->name, "%.10s-mon", name);
-        rc = pthread_create(&thread->handle, &attributes, lane_thread_main, thread);
+        rc = lane_thread_make(&thread->handle, stack_bytes, lane_thread_main, thread);
         if (rc == 0) all->count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     lane_open_gate(all, rc == 0 ? GATE_OPEN : GATE_GIVEN_UP);
     if (rc == 0) return WEFT_OK;
     lane_threads_join(slot);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * threads.h: the threads of a runtime: its workers, and last its monitor.
+ * threads.h: the threads of a runtime: its workers, and last its monitor. Those of the blocking pool are in blocking.c.
  */
 #ifndef WEFT_THREADS_H
 #define WEFT_THREADS_H
 
+#include <pthread.h>
+
 #include "lane_internal.h"
+
+/* Makes a thread with weft's signal mask. Returns what pthread_create does. */
+int lane_thread_make(pthread_t *handle, uint64_t stack_bytes, void *(*main)(void *), void *argument);
 
 /* Starts count threads for the runtime in a slot; each calls weftgo_thread_main(slot, index). All or none: WEFT_OK, WEFT_ELIMIT or WEFT_ENOMEM. */
 int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, const char *name);

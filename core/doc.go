@@ -42,8 +42,9 @@
 // # Stop
 //
 //  1. State goes from running to stopping: new ops, timers and I/O are refused from here on; continuations of accepted work are not.
-//  2. Every wheel is closed under its lock, its timers complete as cancelled. Every descriptor's waiting ops complete as cancelled.
+//  2. Every wheel is closed under its lock, its timers complete as cancelled. Every descriptor's waiting ops complete as cancelled. So do
+//     blocking calls that wait for a thread, and names that are being looked up.
 //  3. Workers drain. One that finds nothing counts itself as done, and uncounts itself when something is injected.
-//  4. When all are done and the injection stack could be closed while empty, nothing can come any more: stopped. Workers and monitor end.
+//  4. When all are done, no blocking call runs any more, and the injection stack could be closed while empty, nothing can come any more: stopped. Workers and monitor end.
 //  5. An op that somebody held in his hands across step 4 (its canceller) is run by that thread.
 package core

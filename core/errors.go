@@ -29,6 +29,9 @@ const (
 	EAddrNotAvail Error = -45
 	EUnreach      Error = -46
 	EAcces        Error = -47
+	ENoEnt        Error = -48
+	ENoSpc        Error = -49
+	ENoAnswer     Error = -50
 	ESystem       Error = -99
 )
 
@@ -45,7 +48,7 @@ var errorTable = []struct {
 	{EStopped, "WEFT_ESTOPPED", "runtime is stopping or has stopped"},
 	{ENotWorker, "WEFT_ENOTWORKER", "calling thread is not a worker of this runtime"},
 	{ENotSup, "WEFT_ENOTSUP", "not supported for this kind of descriptor or on this system"},
-	{EExist, "WEFT_EEXIST", "descriptor is already registered"},
+	{EExist, "WEFT_EEXIST", "already exists, or descriptor is already registered"},
 	{EForked, "WEFT_EFORKED", "process is a fork of the one that started the runtime"},
 	{EPanic, "WEFT_EPANIC", "internal failure; the runtime must not be used any more"},
 	{ENoMem, "WEFT_ENOMEM", "out of memory"},
@@ -62,6 +65,9 @@ var errorTable = []struct {
 	{EAddrNotAvail, "WEFT_EADDRNOTAVAIL", "address is not available on this machine"},
 	{EUnreach, "WEFT_EUNREACH", "network or host is unreachable"},
 	{EAcces, "WEFT_EACCES", "permission denied"},
+	{ENoEnt, "WEFT_ENOENT", "no such file, host or service"},
+	{ENoSpc, "WEFT_ENOSPC", "no space left on the device"},
+	{ENoAnswer, "WEFT_ENOANSWER", "no name server gave an answer"},
 	{ESystem, "WEFT_ESYSTEM", "system call failed; see os_error"},
 }
 

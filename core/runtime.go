@@ -20,6 +20,9 @@ type Config struct {
 	Start func(count int, main func(i int)) error
 	// Call calls a C function pointer with one argument, on the calling thread.
 	Call func(function, argument uintptr)
+	// Cancel, if there is one, is called once when the runtime begins to stop: it refuses and cancels what completes from threads that are
+	// no workers. Each such op is counted in Shared.Pending until it was handed back.
+	Cancel func()
 	// Asymmetric tells that Lane.Barrier is a process-wide barrier.
 	Asymmetric bool
 }
@@ -32,6 +35,7 @@ type Runtime struct {
 	poller      Poller
 	descriptors *DescriptorTable
 	call        func(function, argument uintptr)
+	cancel      func()
 	workers     []*worker
 	monitorPoll poll // owner: monitor
 
@@ -49,12 +53,13 @@ func New(c Config) (*Runtime, error) {
 		return nil, EInval
 	}
 	r := &Runtime{
-		shared: c.Shared, lane: c.Lane, memory: c.Memory, poller: c.Poller, call: c.Call,
+		shared: c.Shared, lane: c.Lane, memory: c.Memory, poller: c.Poller, call: c.Call, cancel: c.Cancel,
 		running: c.Workers, stopped: make(chan struct{}),
 	}
 	r.monitorPoll.init()
 	*c.Shared = RuntimeMemory{}
 	c.Shared.SleepUntil.Store(math.MinInt64)
+	c.Shared.Pending.Store(1) // Stop's own
 	c.Shared.WorkerCount = uint32(c.Workers)
 	c.Shared.CPUs = uint32(c.CPUs)
 	if c.Asymmetric {
@@ -73,7 +78,7 @@ func New(c Config) (*Runtime, error) {
 		shared.Accepts.Store(c.ID)
 		shared.CheckInterval = checkIntervalInitial
 		shared.Wheel.init()
-		w := &worker{runtime: r, shared: shared, victim: i}
+		w := &worker{runtime: r, shared: shared, victim: i, rest: restPause}
 		w.poll.init()
 		r.workers = append(r.workers, w)
 		if !shared.initQueue(c.Memory) {

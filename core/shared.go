@@ -204,8 +204,9 @@ type RuntimeMemory struct {
 	WakeEvent   int32  // immutable
 	_           [128 - 40]byte
 
-	Inject atomic.Uint64 // newest injected op, linked by Op.Next; or InjectClosed
-	_      [120]byte
+	Inject  atomic.Uint64 // newest injected op, linked by Op.Next; or InjectClosed
+	Pending atomic.Uint64 // ops that threads which are no workers will hand back, and 1 until Stop has cancelled; 0 is final
+	_       [112]byte
 
 	Idle        [WorkersMax / 64]atomic.Uint64 // bit per announced or parked worker
 	Waking      atomic.Uint32                  // 1 while a woken worker has not yet looked for work

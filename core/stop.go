@@ -15,6 +15,10 @@ func (r *Runtime) Stop() {
 	var waiting chain
 	r.descriptors.cancelAll(&waiting)
 	r.injectChain(&waiting, false)
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.shared.Pending.Add(^uint64(0))
 	r.wakeAll()
 }
 
@@ -37,19 +41,22 @@ func (r *Runtime) wakeAll() {
 	}
 }
 
-// restPause is how hard a worker that has drained its part pauses before it looks again: in the end of a runtime the others may still be in
-// long ops, whose continuations it will help with.
-const restPause = 1 << 10
+// restPause is how hard a worker that has drained its part pauses before it looks again: in the end of a runtime the others, and blocking
+// calls, may still be at something long, whose continuations it will help with. The longer that takes, the more seldom it looks.
+const (
+	restPause    = 1 << 10
+	restPauseMax = restPause * 40
+)
 
 // drained is called by a worker that found nothing while the runtime stops. It reports whether the runtime is at its end.
 //
-// The end is when every worker rests and the injection stack can be closed while it is empty. A resting worker's own queue is empty, and only
-// a worker that does not rest can fill one; so when all rest, work can only come by injection, and the compare-and-swap either closes that
-// door or finds the work.
+// The end is when every worker rests, nobody else will hand back an op, and the injection stack can be closed while it is empty. A resting worker's own queue is empty, and only
+// a worker that does not rest can fill one; so when all rest, work can only come by injection. Pending, read as 0, stays 0, and whoever was counted in it has
+// injected his op before; so the compare-and-swap either closes that door or finds the work. Model: docs/models/stop.pml.
 func (r *Runtime) drained(w *worker) bool {
 	r.mu.Lock()
 	r.resting++
-	if !r.closed && r.resting == len(r.workers) && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
+	if !r.closed && r.resting == len(r.workers) && r.shared.Pending.Load() == 0 && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
 		r.closed = true
 	}
 	closed := r.closed
@@ -57,7 +64,11 @@ func (r *Runtime) drained(w *worker) bool {
 	if closed {
 		return true
 	}
-	r.lane.Pause(restPause)
+	if ran := w.shared.Ticks.Load(); ran != w.rested {
+		w.rested, w.rest = ran, restPause
+	}
+	r.lane.Pause(w.rest)
+	w.rest = min(w.rest*2, restPauseMax)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

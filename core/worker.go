@@ -9,6 +9,8 @@ type worker struct {
 	shared  *WorkerMemory
 	victim  int // where the next search begins
 	poll    poll
+	rest    uint32 // spins of the next pause of a worker that has drained its part
+	rested  uint64 // ops that it had run at the last one
 	loot    [lootMax]uint64
 	_       [64]byte
 }
@@ -22,7 +24,7 @@ func (r *Runtime) RunWorker(i int) {
 		if reason == ReasonSteal && !w.steal() {
 			// The victim was inside its queue section for long, or others were faster. Give it time, more each time.
 			futile++
-			r.lane.Pause(futile * 16)
+			r.lane.Pause(min(futile*16, restPause))
 			continue
 		}
 		futile = 0

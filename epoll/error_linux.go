@@ -16,6 +16,8 @@ func ErrorOf(err error) core.Error {
 		return core.EInval
 	case unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ENOTSOCK, unix.ENOSYS:
 		return core.ENotSup
+	case unix.ENOENT:
+		return core.ENoEnt
 	case unix.EEXIST:
 		return core.EExist
 	case unix.ENOMEM, unix.ENOBUFS:

@@ -2,7 +2,7 @@
  *
  * weft.h: the whole C interface of weft, and the rules that hold for all of it.
  *
- * Handles   weft_runtime and weft_descriptor are numbers with a generation. A stale, null or foreign one gives
+ * Handles   weft_runtime, weft_descriptor and weft_file are numbers with a generation. A stale, null or foreign one gives
  *           WEFT_EBADHANDLE. Ops, timers, sources and registrations are memory of the caller's (op.h has the rules).
  * Errors    0 or a negative code of error.h; functions that can return a positive value say so. No errno, no thread-local
  *           last error. errno, the locale and the floating-point environment of the caller stay as they are.
@@ -17,14 +17,16 @@
  *             there when the library was loaded; without one the program dies of them as usual. A handler that is installed
  *             later gets them all. One for SA_ONSTACK runs, on threads that have called weft and have set no stack, on one of 32 KiB.
  *           - One Go runtime per process: a second Go library in the same process may disturb the first one to be loaded.
- *           - Ops run on worker threads with the stack of weft_runtime_config.stack_bytes. They begin with the default floating-point
+ *           - Ops, and blocking calls, run on threads with the stack of weft_runtime_config.stack_bytes. Ops begin with the default floating-point
  *             environment, and find errno and that environment as the op before them on that thread has left them.
  */
 #ifndef WEFT_H
 #define WEFT_H
 
+#include "weft/c/blocking.h"
 #include "weft/c/cancel.h"
 #include "weft/c/error.h"
+#include "weft/c/file.h"
 #include "weft/c/io.h"
 #include "weft/c/op.h"
 #include "weft/c/runtime.h"

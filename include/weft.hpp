@@ -9,6 +9,7 @@
 #include "weft.h"
 
 #include "weft/async_scope.hpp"
+#include "weft/blocking.hpp"
 #include "weft/buffer.hpp"
 #include "weft/cancellation.hpp"
 #include "weft/channel.hpp"
@@ -16,6 +17,7 @@
 #include "weft/endpoint.hpp"
 #include "weft/error.hpp"
 #include "weft/event.hpp"
+#include "weft/file.hpp"
 #include "weft/inline_scheduler.hpp"
 #include "weft/mutex.hpp"
 #include "weft/post.hpp"

@@ -63,7 +63,7 @@ func (l *Lane) Pause(spins uint32) {
 	if spins < 1024 {
 		runtime.Gosched()
 	} else {
-		time.Sleep(50 * time.Microsecond)
+		time.Sleep(50 * time.Microsecond * time.Duration(min(spins/1024, 40)))
 	}
 }
 

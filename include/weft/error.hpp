@@ -42,6 +42,9 @@ enum class errc : int {
     address_not_available = WEFT_EADDRNOTAVAIL,
     unreachable = WEFT_EUNREACH,
     access_denied = WEFT_EACCES,
+    not_found = WEFT_ENOENT,
+    no_space = WEFT_ENOSPC,
+    no_answer = WEFT_ENOANSWER,
     system_failure = WEFT_ESYSTEM,
 };
 
@@ -89,6 +92,10 @@ public:
             return std::errc::network_unreachable;
         case WEFT_EACCES:
             return std::errc::permission_denied;
+        case WEFT_ENOENT:
+            return std::errc::no_such_file_or_directory;
+        case WEFT_ENOSPC:
+            return std::errc::no_space_on_device;
         default:
             return {code, *this};
         }

@@ -20,6 +20,7 @@ struct runtime_options {
     std::uint32_t workers = 0;   // threads, 1 to 256; 0: as many as the CPUs that this process may use
     std::size_t stack_bytes = 0; // stack of each worker, at least 65536; 0: 1 MiB
     std::string name = {};       // up to 10 bytes; threads are called NAME-0, NAME-1, ...
+    std::uint32_t blocking_threads = 0; // blocking calls of each kind that run at once, 1 to 1024; 0: 64
 };
 
 /// Counters of a runtime or of one worker: weft/c/runtime.h explains each.
@@ -34,6 +35,7 @@ public:
         config.workers = options.workers;
         config.stack_bytes = options.stack_bytes;
         config.name = options.name.empty() ? nullptr : options.name.c_str();
+        config.blocking_threads = options.blocking_threads;
         if (const int code = weft_runtime_create(&config, &runtime_); code != WEFT_OK) {
             throw_error(code, "runtime");
         }

@@ -26,14 +26,14 @@ static void config_sizes(void **state)
     struct {
         weft_runtime_config config;
         char beyond[64];
-    } larger = {{sizeof larger, 1, 0, NULL}, {0}};
+    } larger = {{.size = sizeof larger, .workers = 1}, {0}};
     weft_runtime runtime;
     assert_int_equal(weft_runtime_create(&larger.config, &runtime), WEFT_OK);
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
     larger.beyond[63] = 1;
     assert_int_equal(weft_runtime_create(&larger.config, &runtime), WEFT_EVERSION);
 
-    weft_runtime_config shorter = {8, 3, 1, (const char *)1}; /* only size and workers count */
+    weft_runtime_config shorter = {.size = 8, .workers = 3, .stack_bytes = 1, .name = (const char *)1}; /* only size and workers count */
     assert_int_equal(weft_runtime_create(&shorter, &runtime), WEFT_OK);
     assert_int_equal(stats_of(runtime).workers, 3);
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);

@@ -19,7 +19,7 @@
     X(WEFT_ESTOPPED, -5, "runtime is stopping or has stopped")                                                    \
     X(WEFT_ENOTWORKER, -6, "calling thread is not a worker of this runtime")                                      \
     X(WEFT_ENOTSUP, -7, "not supported for this kind of descriptor or on this system")                            \
-    X(WEFT_EEXIST, -8, "descriptor is already registered")                                                        \
+    X(WEFT_EEXIST, -8, "already exists, or descriptor is already registered")                                     \
     X(WEFT_EFORKED, -9, "process is a fork of the one that started the runtime")                                  \
     X(WEFT_EPANIC, -10, "internal failure; the runtime must not be used any more")                                \
     X(WEFT_ENOMEM, -20, "out of memory")                                                                          \
@@ -36,6 +36,9 @@
     X(WEFT_EADDRNOTAVAIL, -45, "address is not available on this machine")                                        \
     X(WEFT_EUNREACH, -46, "network or host is unreachable")                                                       \
     X(WEFT_EACCES, -47, "permission denied")                                                                      \
+    X(WEFT_ENOENT, -48, "no such file, host or service")                                                          \
+    X(WEFT_ENOSPC, -49, "no space left on the device")                                                            \
+    X(WEFT_ENOANSWER, -50, "no name server gave an answer")                                                       \
     X(WEFT_ESYSTEM, -99, "system call failed; see os_error")
 
 enum weft_error {

@@ -2,8 +2,8 @@
  *
  * weft/c/runtime.h: a runtime is a set of workers with their timers and one poller. Several may live in one process.
  *
- * Ends: weft_runtime_stop refuses new work, cancels pending timers and I/O (their ops run with WEFT_ECANCELED), runs
- * everything that was accepted, and joins the workers. A process that exits without stopping does not hang.
+ * Ends: weft_runtime_stop refuses new work, cancels pending timers and I/O (their ops run with WEFT_ECANCELED), and
+ * blocking calls that have not begun; waits for those that have; runs everything that was accepted, and joins its threads. A process that exits without stopping does not hang.
  */
 #ifndef WEFT_C_RUNTIME_H
 #define WEFT_C_RUNTIME_H
@@ -16,11 +16,13 @@ typedef struct weft_runtime_config {
     uint32_t workers;     /* worker threads, 1 to 256; 0: as many as the CPUs that this process may use */
     uint64_t stack_bytes; /* stack of each worker, at least 65536; 0: 1 MiB */
     const char *name;     /* up to 10 bytes; threads are called NAME-0, NAME-1, ...; NULL: "weft"; copied */
+    uint32_t blocking_threads; /* blocking calls of each kind that run at once (blocking.h), 1 to 1024; 0: 64 */
+    uint32_t reserved_;        /* 0 */
 } weft_runtime_config;
 
-#define WEFT_RUNTIME_CONFIG_INIT {sizeof(weft_runtime_config), 0, 0, 0}
+#define WEFT_RUNTIME_CONFIG_INIT {sizeof(weft_runtime_config), 0, 0, 0, 0, 0}
 
-/** Counters since the runtime was created. They only grow, but for the last three, which are levels. */
+/** Counters since the runtime was created. They only grow, but for those that say that they are levels. */
 typedef struct weft_stats {
     uint64_t size;             /* sizeof(weft_stats); set it before the call */
     uint64_t ops_run;          /* ops, and coroutine resumptions from a queue, that began */
@@ -39,6 +41,9 @@ typedef struct weft_stats {
     uint64_t workers;          /* level: workers (1 for one worker's counters) */
     uint64_t parked;           /* level: workers asleep */
     uint64_t descriptors;      /* level: open descriptors (0 for one worker's counters) */
+    uint64_t blocking_calls;   /* blocking calls that began (this and the next two: 0 for one worker's counters) */
+    uint64_t blocking_threads; /* level: threads of the blocking pool */
+    uint64_t blocking_waiting; /* level: blocking calls that wait for a thread */
 } weft_stats;
 
 #ifdef __cplusplus
@@ -59,13 +64,13 @@ WEFT_API int weft_runtime_create(const weft_runtime_config *config, weft_runtime
 /** Stops a runtime: see the head of this file. A second call waits for the first.
  *  Params:   runtime  which
  *  Returns:  WEFT_OK; WEFT_EBADHANDLE; WEFT_EFORKED.
- *  Threads:  any. From a thread that is no worker of this runtime it blocks until every worker has ended. From a
- *            worker it only begins the stop and returns at once.
+ *  Threads:  any. From a thread that is not the runtime's own it blocks until all of its threads have ended. From a
+ *            worker, or from a blocking call of the runtime, it only begins the stop and returns at once.
  *  Since:    0.1 */
 WEFT_API int weft_runtime_stop(weft_runtime runtime) WEFT_NOEXCEPT;
 
-/** Stops a runtime and gives back all that it holds; the handle is stale from then on. From a worker of the runtime
- *  itself it returns at once, and the rest happens when the last worker ends.
+/** Stops a runtime and gives back all that it holds; the handle is stale from then on. From a thread of the
+ *  runtime itself it returns at once, and the rest happens when the last of them ends.
  *  Params:   runtime  which; {0} is allowed and does nothing
  *  Returns:  as weft_runtime_stop.
  *  Threads:  any; blocks as weft_runtime_stop does.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The awaiter of every socket operation. It is the weft_io: the operation lives in the frame of the coroutine that
+// The awaiter of every operation that completes with a result: of sockets, files and names. It is the C op: the operation lives in the frame of the coroutine that
 // awaits it, and nothing is allocated.
 //
 // Order of events. The cancel callback is registered before the operation starts, so no request can fall between the two;
@@ -23,13 +23,14 @@
 
 namespace weft::detail {
 
-/// Start: int operator()(weft_io *) const noexcept, starts the operation and returns as the functions of c/io.h do.
+/// Op, Cancel: the C structure, which has op and status, and how it is asked to end.
+/// Start: int operator()(Op *) const noexcept, starts the operation and returns as the functions of c/io.h do.
 ///        static constexpr const char *doing, what error messages call it.
-/// Finish: static finish(weft_io &, const char *doing), makes what co_await gives out of the completed operation, or throws.
-template <class Start, class Finish>
-class io_awaiter : private weft_io, public native_awaiter {
+/// Finish: static finish(Op &, const char *doing), makes what co_await gives out of the completed operation, or throws.
+template <class Start, class Finish, class Op = weft_io, int (*Cancel)(Op *) noexcept = weft_io_cancel>
+class io_awaiter : private Op, public native_awaiter {
 public:
-    explicit io_awaiter(const Start &start) noexcept : weft_io{}, start_(start) {}
+    explicit io_awaiter(const Start &start) noexcept : Op{}, start_(start) {}
     io_awaiter(const io_awaiter &) = delete;
     io_awaiter &operator=(const io_awaiter &) = delete;
 
@@ -40,7 +41,7 @@ public:
     {
         WEFT_TEST_DELAY(io_awaiter_suspends);
         const environment where = environment_of(coroutine);
-        weft_io &io = *this;
+        Op &io = *this;
         home_ = where.home;
         io.op.run = complete;
         io.op.context = coroutine.address();
@@ -58,20 +59,20 @@ public:
 
     decltype(auto) await_resume()
     {
-        weft_io &io = *this;
+        Op &io = *this;
         watch_.end();
         return Finish::finish(io, Start::doing);
     }
 
 private:
-    static void cancel(void *io) noexcept { weft_io_cancel(static_cast<weft_io *>(io)); }
+    static void cancel(void *io) noexcept { Cancel(static_cast<Op *>(io)); }
 
     // Runs on a worker of the descriptor's runtime, which need not be the coroutine's home.
     static void complete(weft_op *op) noexcept
     {
         tsan_acquire(op);
         const auto coroutine = std::coroutine_handle<>::from_address(op->context);
-        const weft_runtime home = static_cast<io_awaiter *>(reinterpret_cast<weft_io *>(op))->home_;
+        const weft_runtime home = static_cast<io_awaiter *>(reinterpret_cast<Op *>(op))->home_;
         if (home.id == 0 || home.id == weft_runtime_current().id) [[likely]] {
             resume_guarded(coroutine);
         } else {
@@ -84,8 +85,8 @@ private:
     token_watch watch_;
 };
 
-template <class Start, class Finish>
-using io_operation = operation<io_awaiter<Start, Finish>, Start>;
+template <class Start, class Finish, class Op = weft_io, int (*Cancel)(Op *) noexcept = weft_io_cancel>
+using io_operation = operation<io_awaiter<Start, Finish, Op, Cancel>, Start>;
 
 } // namespace weft::detail
 

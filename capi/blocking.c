@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * blocking.c: the pool of threads for calls that block. docs/decisions/blocking.md says why it is C.
+ *
+ * Everything of a pool is guarded by its mutex, but for the op's state, which is also changed by who has no pool to lock yet (a
+ * cancel before or during the submission), and for the counters. A call costs two switches of threads; a lock between them is
+ * not what one waits for. Invariants, whenever the mutex is free:
+ *   - running of a kind counts the threads that were given an op of it, and never exceeds limit;
+ *   - an op waits only if running has reached limit, or the system has refused a thread: then the pool has another one,
+ *     which looks for waiting ops of any kind when its own is done;
+ *   - a thread is idle (on the list, given nothing), or was given one op;
+ *   - while the pool is open, the runtime's pending count is not 0 (Stop's own reference), so submitting only has to add to it.
+ * A thread that ends joins the one that ended before it, so that at most one is unjoined, and blocking_join waits for
+ * all by waiting for the last. No callback runs under the mutex.
+ */
+#include "blocking.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "crossing.h"
+#include "threads.h"
+#include "tsan.h"
+
+/* weft_blocking.state_ */
+enum {
+    BLOCKING_IDLE = 0,
+    BLOCKING_STARTING = 1,        /* in weft_blocking_submit, not yet under the mutex */
+    BLOCKING_WAITING = 2,         /* in the queue of its kind; changes under the mutex only */
+    BLOCKING_RUNNING = 3,         /* given to a thread */
+    BLOCKING_COMPLETED = 4,       /* may be submitted again */
+    BLOCKING_CANCELLED_EARLY = 5, /* asked before it was submitted */
+    BLOCKING_CANCELLED_AT_START = 6,
+    BLOCKING_REQUESTED = 7, /* runs, and was asked to end */
+};
+
+/* A thread of the pool costs some 20 us to make: kept for so long, that is paid once a second at the most. */
+#define IDLE_SECONDS 1
+
+typedef struct blocking_pool blocking_pool;
+
+typedef struct blocking_thread {
+    pthread_t handle;
+    blocking_pool *pool;           /* immutable */
+    uint32_t number;               /* immutable: for its name */
+    weft_blocking *given;          /* guarded by mutex: to be run; NULL when idle */
+    struct blocking_thread *below; /* guarded by mutex: the next idle one */
+    pthread_cond_t woken;          /* given has been set, or the pool closed */
+} blocking_thread;
+
+typedef struct blocking_kind {
+    weft_blocking *first, *last; /* guarded by mutex: ops that wait, oldest first, linked by op.next_ and previous_ */
+    uint32_t running;            /* guarded by mutex: threads that were given one */
+} blocking_kind;
+
+struct blocking_pool {
+    pthread_mutex_t mutex;
+    pthread_cond_t gone;         /* threads has become 0 */
+    lane_runtime *runtime;       /* immutable */
+    uint64_t id;                 /* guarded by mutex: the runtime's handle while the pool is open, else 0 */
+    uint64_t stack_bytes;        /* written by blocking_open */
+    uint32_t limit;              /* written by blocking_open */
+    uint32_t made;               /* guarded by mutex: threads ever made */
+    char name[11];               /* written by blocking_open */
+    blocking_kind kinds[WEFT_BLOCKING_KINDS];
+    blocking_thread *idle;       /* guarded by mutex: newest first, so that what is too many stays idle */
+    blocking_thread *ended;      /* guarded by mutex: has nothing more to do than to join, not joined itself */
+    /* Statistics: changed under the mutex, read by all. */
+    _Atomic uint32_t threads;
+    _Atomic uint32_t waiting;
+    _Atomic uint64_t calls;
+};
+
+static blocking_pool pools[LANE_RUNTIMES_MAX];
+
+LANE_TLS uint64_t blocking_self;
+
+__attribute__((constructor)) static void blocking_load(void) {
+    for (uint32_t slot = 0; slot < LANE_RUNTIMES_MAX; slot++) {
+        pthread_mutex_init(&pools[slot].mutex, NULL);
+        pthread_cond_init(&pools[slot].gone, NULL);
+        pools[slot].runtime = &lane_table[slot];
+    }
+}
+
+/* The end of a runtime (core/stop.go, drained) waits until the count is 0. Whoever is counted queues his op first and lets go
+ * second; the workers look at the count first and at the queue second. seq_cst, both: so an op of somebody who has let go is
+ * seen in the queue. 0 is final: it is only reached when Stop, too, has let go. Model: docs/models/stop.pml. */
+bool lane_hold_end(lane_runtime *runtime) {
+    uint64_t pending = atomic_load_explicit(&runtime->pending, memory_order_relaxed);
+    do {
+        if (pending == 0) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&runtime->pending, &pending, pending + 1, memory_order_seq_cst,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+void lane_release_end(lane_runtime *runtime) { atomic_fetch_sub_explicit(&runtime->pending, 1, memory_order_seq_cst); }
+
+/* A level that is changed under the mutex. */
+static uint32_t level_add(_Atomic uint32_t *level, uint32_t by) {
+    uint32_t now = atomic_load_explicit(level, memory_order_relaxed) + by;
+    atomic_store_explicit(level, now, memory_order_relaxed);
+    return now;
+}
+
+/* The state of an op. seq_cst throughout: this is no hot path. What a state says of other fields (WAITING of the pool, COMPLETED of the
+ * result) is then visible to whoever reads it. */
+static uint32_t state_of(const weft_blocking *op) { return __atomic_load_n(&op->state_, __ATOMIC_SEQ_CST); }
+static void set_state(weft_blocking *op, uint32_t state) { __atomic_store_n(&op->state_, state, __ATOMIC_SEQ_CST); }
+static bool change_state(weft_blocking *op, uint32_t *seen, uint32_t state) {
+    return __atomic_compare_exchange_n(&op->state_, seen, state, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* The queue of a kind, under the mutex. */
+
+static void enqueue(blocking_pool *pool, weft_blocking *op) {
+    blocking_kind *kind = &pool->kinds[op->kind_];
+    op->op.next_ = NULL;
+    op->previous_ = kind->last;
+    if (kind->last != NULL)
+        kind->last->op.next_ = &op->op;
+    else
+        kind->first = op;
+    kind->last = op;
+    level_add(&pool->waiting, 1);
+}
+
+static void dequeue(blocking_pool *pool, weft_blocking *op) {
+    blocking_kind *kind = &pool->kinds[op->kind_];
+    weft_blocking *next = (weft_blocking *)op->op.next_;
+    weft_blocking *previous = op->previous_;
+    if (next != NULL)
+        next->previous_ = previous;
+    else
+        kind->last = previous;
+    if (previous != NULL)
+        previous->op.next_ = &next->op;
+    else
+        kind->first = next;
+    level_add(&pool->waiting, -1u);
+}
+
+_Static_assert(offsetof(weft_blocking, op) == 0, "a blocking op and its op are at the same address");
+
+/* Takes a waiting op that may run now, or NULL. */
+static weft_blocking *take_waiting(blocking_pool *pool) {
+    for (uint32_t i = 0; i < WEFT_BLOCKING_KINDS; i++) {
+        blocking_kind *kind = &pool->kinds[i];
+        if (kind->first == NULL || kind->running >= pool->limit) continue;
+        weft_blocking *op = kind->first;
+        dequeue(pool, op);
+        kind->running++;
+        set_state(op, BLOCKING_RUNNING);
+        return op;
+    }
+    return NULL;
+}
+
+/* Completes an op that never ran and was taken from where it waited: its state says RUNNING, so that nobody else does. Not under the
+ * mutex. */
+static void complete_cancelled(lane_runtime *runtime, weft_blocking *op) {
+    op->status = WEFT_ECANCELED;
+    set_state(op, BLOCKING_COMPLETED);
+    tsan_release(op);
+    lane_finish(runtime, &op->op);
+    lane_release_end(runtime);
+}
+
+/* The threads. */
+
+static void run_call(lane_runtime *runtime, weft_blocking *op) {
+    tsan_acquire(op);
+    op->call(op);
+    op->status = WEFT_OK;
+    set_state(op, BLOCKING_COMPLETED);
+    tsan_release(op);
+    lane_finish(runtime, &op->op);
+    lane_release_end(runtime);
+}
+
+/* Sleeps until it is given an op, has been idle for long, or the pool is closed. On the idle list; under the mutex. */
+static void wait_idle(blocking_pool *pool, blocking_thread *self) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += IDLE_SECONDS;
+    int rc = 0;
+    while (self->given == NULL && pool->id != 0 && rc != ETIMEDOUT) rc = pthread_cond_timedwait(&self->woken, &pool->mutex, &until);
+}
+
+static void leave_idle(blocking_pool *pool, blocking_thread *self) {
+    blocking_thread **link = &pool->idle;
+    while (*link != self) link = &(*link)->below;
+    *link = self->below;
+}
+
+static void free_thread(blocking_thread *thread) {
+    pthread_join(thread->handle, NULL);
+    pthread_cond_destroy(&thread->woken);
+    free(thread);
+}
+
+static void *blocking_main(void *argument) {
+    blocking_thread *self = argument;
+    blocking_pool *pool = self->pool;
+    char name[16];
+    lane_cross_for_life(); /* the default floating-point environment, instead of that of whoever submitted */
+    pthread_mutex_lock(&pool->mutex);
+    snprintf(name, sizeof name, "%.10s-b%u", pool->name, self->number % 1000);
+    pthread_setname_np(pthread_self(), name);
+    blocking_self = atomic_load_explicit(&pool->runtime->id, memory_order_relaxed);
+    for (;;) {
+        weft_blocking *op = self->given;
+        if (op == NULL) { /* idle */
+            wait_idle(pool, self);
+            if (self->given != NULL) continue;
+            leave_idle(pool, self);
+            break;
+        }
+        self->given = NULL;
+        uint32_t kind = op->kind_;
+        atomic_store_explicit(&pool->calls, atomic_load_explicit(&pool->calls, memory_order_relaxed) + 1, memory_order_relaxed);
+        pthread_mutex_unlock(&pool->mutex);
+        run_call(pool->runtime, op);
+        pthread_mutex_lock(&pool->mutex);
+        pool->kinds[kind].running--;
+        self->given = take_waiting(pool);
+        if (self->given == NULL) {
+            self->below = pool->idle;
+            pool->idle = self;
+        }
+    }
+    blocking_thread *before = pool->ended;
+    pool->ended = self;
+    pthread_mutex_unlock(&pool->mutex);
+    if (before != NULL) free_thread(before);
+    tsan_release(pool->runtime);
+    /* The last access: blocking_join waits for it, and then for this thread. */
+    pthread_mutex_lock(&pool->mutex);
+    if (level_add(&pool->threads, -1u) == 0) pthread_cond_broadcast(&pool->gone);
+    pthread_mutex_unlock(&pool->mutex);
+    return NULL;
+}
+
+/* Sees to it that there is an idle thread. Under the mutex, under which a new one is made, too: nobody then counts on one that the
+ * system will refuse. False when it did. */
+static bool find_thread(blocking_pool *pool) {
+    if (pool->idle != NULL) return true;
+    blocking_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) return false;
+    thread->pool = pool;
+    thread->number = pool->made;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&thread->woken, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (lane_thread_make(&thread->handle, pool->stack_bytes, blocking_main, thread) != 0) {
+        pthread_cond_destroy(&thread->woken);
+        free(thread);
+        return false;
+    }
+    pool->made++;
+    level_add(&pool->threads, 1);
+    pool->idle = thread;
+    return true;
+}
+
+/* Gives an op to the idle thread that find_thread found. Under the mutex. */
+static void give(blocking_pool *pool, weft_blocking *op) {
+    blocking_thread *thread = pool->idle;
+    pool->idle = thread->below;
+    thread->given = op;
+    pthread_cond_signal(&thread->woken);
+}
+
+/* The pool's life. */
+
+void blocking_open(uint32_t slot, uint64_t id, uint32_t limit, uint64_t stack_bytes, const char *name) {
+    blocking_pool *pool = &pools[slot];
+    pthread_mutex_lock(&pool->mutex);
+    pool->id = id;
+    pool->limit = limit;
+    pool->stack_bytes = stack_bytes;
+    pool->made = 0;
+    snprintf(pool->name, sizeof pool->name, "%s", name);
+    atomic_store_explicit(&pool->calls, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void blocking_close(uint32_t slot) {
+    blocking_pool *pool = &pools[slot];
+    weft_blocking *cancelled = NULL;
+    pthread_mutex_lock(&pool->mutex);
+    pool->id = 0;
+    for (uint32_t i = 0; i < WEFT_BLOCKING_KINDS; i++) {
+        for (weft_blocking *op; (op = pool->kinds[i].last) != NULL;) {
+            dequeue(pool, op);
+            set_state(op, BLOCKING_RUNNING);
+            op->op.next_ = &cancelled->op;
+            cancelled = op;
+        }
+    }
+    for (blocking_thread *thread = pool->idle; thread != NULL; thread = thread->below) pthread_cond_signal(&thread->woken);
+    pthread_mutex_unlock(&pool->mutex);
+    while (cancelled != NULL) {
+        weft_blocking *op = cancelled;
+        cancelled = (weft_blocking *)op->op.next_;
+        complete_cancelled(pool->runtime, op);
+    }
+}
+
+void blocking_join(uint32_t slot) {
+    blocking_pool *pool = &pools[slot];
+    lane_wait_begins();
+    pthread_mutex_lock(&pool->mutex);
+    while (atomic_load_explicit(&pool->threads, memory_order_relaxed) != 0) pthread_cond_wait(&pool->gone, &pool->mutex);
+    blocking_thread *last = pool->ended;
+    pool->ended = NULL;
+    pthread_mutex_unlock(&pool->mutex);
+    if (last != NULL) free_thread(last);
+    lane_wait_ends();
+}
+
+void blocking_read_stats(uint32_t slot, weft_stats *stats) {
+    const blocking_pool *pool = &pools[slot];
+    stats->blocking_calls = atomic_load_explicit(&pool->calls, memory_order_relaxed);
+    stats->blocking_threads = atomic_load_explicit(&pool->threads, memory_order_relaxed);
+    stats->blocking_waiting = atomic_load_explicit(&pool->waiting, memory_order_relaxed);
+}
+
+/* The public calls. */
+
+static bool is_idle(uint32_t state) {
+    return state == BLOCKING_IDLE || state == BLOCKING_COMPLETED || state == BLOCKING_CANCELLED_EARLY;
+}
+
+bool blocking_is_idle(const weft_blocking *op) { return is_idle(state_of(op)); }
+
+/* Takes an op for a submission. */
+static int begin(weft_blocking *op, uint32_t *before) {
+    uint32_t state = state_of(op);
+    do {
+        if (!is_idle(state)) return WEFT_EBUSY;
+    } while (!change_state(op, &state, BLOCKING_STARTING));
+    *before = state;
+    return WEFT_OK;
+}
+
+/* Undoes begin. A request that came meanwhile is kept for the next submission. */
+static void abandon(weft_blocking *op, uint32_t before) {
+    uint32_t starting = BLOCKING_STARTING;
+    if (!change_state(op, &starting, before)) set_state(op, BLOCKING_CANCELLED_EARLY);
+}
+
+/* An op that was cancelled before it was accepted. */
+static int refuse_cancelled(weft_blocking *op) {
+    op->status = WEFT_ECANCELED;
+    set_state(op, BLOCKING_COMPLETED);
+    return 1;
+}
+
+/* Gives the op a thread, or lets it wait. Under the mutex. */
+static int accept_op(blocking_pool *pool, weft_blocking *op, uint64_t id, uint32_t before) {
+    int rc = pool->id != id ? WEFT_ESTOPPED : WEFT_OK;
+    blocking_kind *kind = &pool->kinds[op->kind_];
+    bool waits = kind->running >= pool->limit;
+    if (rc == WEFT_OK && !waits && !find_thread(pool)) {
+        waits = true;
+        if (atomic_load_explicit(&pool->threads, memory_order_relaxed) == 0) rc = WEFT_ELIMIT;
+    }
+    if (rc != WEFT_OK) {
+        abandon(op, before);
+        return rc;
+    }
+    uint32_t starting = BLOCKING_STARTING;
+    if (!change_state(op, &starting, waits ? BLOCKING_WAITING : BLOCKING_RUNNING)) return refuse_cancelled(op);
+    atomic_fetch_add_explicit(&pool->runtime->pending, 1, memory_order_seq_cst); /* Stop's reference is still there */
+    if (waits) {
+        enqueue(pool, op);
+    } else {
+        kind->running++;
+        give(pool, op);
+    }
+    return WEFT_OK;
+}
+
+int weft_blocking_submit(weft_runtime handle, weft_blocking *op, uint32_t kind) {
+    if (op == NULL || op->op.run == NULL || op->call == NULL || kind >= WEFT_BLOCKING_KINDS) return WEFT_EINVAL;
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    uint32_t before;
+    int rc = begin(op, &before);
+    if (rc != WEFT_OK) return rc;
+    if (before == BLOCKING_CANCELLED_EARLY) return refuse_cancelled(op);
+    blocking_pool *pool = &pools[runtime - lane_table];
+    int saved = errno;
+    op->pool_ = pool;
+    op->kind_ = kind;
+    tsan_release(op);
+    pthread_mutex_lock(&pool->mutex);
+    rc = accept_op(pool, op, handle.id, before);
+    pthread_mutex_unlock(&pool->mutex);
+    errno = saved;
+    return rc;
+}
+
+int weft_blocking_cancel(weft_blocking *op) {
+    if (op == NULL) return WEFT_EINVAL;
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    tsan_release(op);
+    for (uint32_t state = state_of(op);;) {
+        switch (state) {
+        case BLOCKING_IDLE:
+            if (change_state(op, &state, BLOCKING_CANCELLED_EARLY)) return WEFT_OK;
+            break;
+        case BLOCKING_STARTING:
+            if (change_state(op, &state, BLOCKING_CANCELLED_AT_START)) return WEFT_OK;
+            break;
+        case BLOCKING_RUNNING:
+            if (change_state(op, &state, BLOCKING_REQUESTED)) return 1;
+            break;
+        case BLOCKING_WAITING: {
+            blocking_pool *pool = op->pool_;
+            pthread_mutex_lock(&pool->mutex);
+            state = state_of(op);
+            bool waits = state == BLOCKING_WAITING;
+            if (waits) {
+                dequeue(pool, op);
+                set_state(op, BLOCKING_RUNNING);
+            }
+            pthread_mutex_unlock(&pool->mutex);
+            if (!waits) break;
+            complete_cancelled(pool->runtime, op);
+            return WEFT_OK;
+        }
+        default: return 1;
+        }
+    }
+}
+
+int weft_blocking_requested(const weft_blocking *op) {
+    const blocking_pool *pool = op->pool_;
+    return state_of(op) == BLOCKING_REQUESTED ||
+           atomic_load_explicit(&pool->runtime->state, memory_order_relaxed) != LANE_RUNNING;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * blocking.h: what the pool of blocking calls offers the rest of the library. One pool per slot of the runtime table.
+ */
+#ifndef WEFT_BLOCKING_INTERNAL_H
+#define WEFT_BLOCKING_INTERNAL_H
+
+#include "lane_internal.h"
+
+/* The runtime whose blocking call the calling thread runs, or 0. */
+extern LANE_TLS uint64_t blocking_self;
+
+/* Opens the pool of a runtime that is being made: up to limit threads for each kind, named NAME-bN. */
+void blocking_open(uint32_t slot, uint64_t id, uint32_t limit, uint64_t stack_bytes, const char *name);
+
+/* Cancels what waits, and accepts nothing more. Once, when the runtime has begun to stop; any thread. */
+void blocking_close(uint32_t slot);
+
+/* Waits until the threads of a closed pool have ended. Once; on none of them. */
+void blocking_join(uint32_t slot);
+
+/* Adds what weft_stats tells of the pool. */
+void blocking_read_stats(uint32_t slot, weft_stats *stats);
+
+/* Whether an op could be submitted. */
+bool blocking_is_idle(const weft_blocking *op);
+
+/* Holds the end of a running runtime off, for an op that completes from a thread of weft's that is no worker; false once it stops
+ * for good. lane_release_end comes after the op was handed back with lane_finish. */
+bool lane_hold_end(lane_runtime *runtime);
+void lane_release_end(lane_runtime *runtime);
+
+#endif

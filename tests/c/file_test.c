@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * file_test.c: opening what is a file and what is none, reading and writing at offsets, the ends, cancelling, closing, stopping.
+ */
+#include "support.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct file_job {
+    weft_file_op op;
+    atomic_long done;
+} file_job;
+
+static void count_done(weft_op *op) { atomic_fetch_add(&((file_job *)op)->done, 1); }
+
+static file_job new_job(void) { return (file_job){.op = {.op = {.run = count_done}}}; }
+
+static char folder[] = "/tmp/weft-file-XXXXXX";
+static weft_runtime runtime;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    runtime = start_runtime(1);
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return weft_runtime_destroy(runtime) != WEFT_OK || system(command) != 0;
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* Waits for a start and returns the op's status. */
+static int result(file_job *job, int started)
+{
+    assert_int_equal(started, WEFT_OK);
+    wait_for(&job->done, 1);
+    atomic_store(&job->done, 0);
+    return job->op.status;
+}
+
+static int try_open(file_job *job, const char *path, uint32_t flags)
+{
+    return result(job, weft_file_open(runtime, &job->op, path, flags, 0600));
+}
+
+static weft_file open_file(const char *path, uint32_t flags)
+{
+    file_job job = new_job();
+    assert_int_equal(try_open(&job, path, flags), WEFT_OK);
+    assert_true(job.op.opened.id != 0);
+    return job.op.opened;
+}
+
+static void close_file(weft_file file)
+{
+    file_job job = new_job();
+    assert_int_equal(result(&job, weft_file_close(&job.op, file)), WEFT_OK);
+}
+
+#define NEW (WEFT_FILE_READ | WEFT_FILE_WRITE | WEFT_FILE_CREATE | WEFT_FILE_TRUNCATE)
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    file_job job = new_job();
+    char byte = 0;
+    assert_int_equal(weft_file_open(runtime, NULL, "x", WEFT_FILE_READ, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_open(runtime, &job.op, NULL, WEFT_FILE_READ, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_open(runtime, &job.op, "x", 0, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_open(runtime, &job.op, "x", 64 | WEFT_FILE_READ, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_open(runtime, &job.op, "x", WEFT_FILE_READ | WEFT_FILE_TRUNCATE, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_open(runtime, &job.op, "x", WEFT_FILE_READ | WEFT_FILE_EXCLUSIVE, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_open((weft_runtime){0}, &job.op, "x", WEFT_FILE_READ, 0), WEFT_EBADHANDLE);
+    assert_int_equal(weft_file_size(&job.op, (weft_file){0}), WEFT_EBADHANDLE);
+    assert_int_equal(weft_file_size(&job.op, (weft_file){UINT64_MAX}), WEFT_EBADHANDLE);
+    assert_int_equal(weft_file_abandon((weft_file){0}), WEFT_OK);
+    assert_int_equal(weft_file_abandon((weft_file){12345}), WEFT_EBADHANDLE);
+    assert_int_equal(weft_file_cancel(NULL), WEFT_EINVAL);
+    weft_file file = open_file(path_of("bad"), NEW);
+    assert_int_equal(weft_file_read(&job.op, file, NULL, 1, 0, 0), WEFT_EINVAL);
+    assert_int_equal(weft_file_read(&job.op, file, &byte, 1, 0, 2), WEFT_EINVAL);
+    assert_int_equal(weft_file_read(&job.op, file, &byte, 1, INT64_MAX, 0), WEFT_EINVAL);
+    close_file(file);
+    assert_int_equal(weft_file_size(&job.op, file), WEFT_EBADHANDLE);
+    assert_int_equal(atomic_load(&job.done), 0);
+}
+
+static void what_cannot_be_opened(void **state)
+{
+    (void)state;
+    file_job job = new_job();
+    assert_int_equal(try_open(&job, path_of("nothing"), WEFT_FILE_READ), WEFT_ENOENT);
+    assert_int_equal(job.op.os_error, ENOENT);
+    assert_int_equal(try_open(&job, "/dev/null/below", WEFT_FILE_READ), WEFT_ENOENT);
+    assert_int_equal(try_open(&job, folder, WEFT_FILE_READ), WEFT_ENOTSUP);
+    assert_int_equal(job.op.os_error, EISDIR);
+    assert_int_equal(try_open(&job, folder, WEFT_FILE_WRITE), WEFT_ENOTSUP);
+    assert_int_equal(job.op.os_error, EISDIR);
+    assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
+    assert_int_equal(try_open(&job, path_of("fifo"), WEFT_FILE_READ), WEFT_ENOTSUP);
+    assert_int_equal(try_open(&job, path_of("fifo"), WEFT_FILE_WRITE), WEFT_ENOTSUP);
+    assert_int_equal(try_open(&job, path_of("fifo"), WEFT_FILE_READ | WEFT_FILE_WRITE), WEFT_ENOTSUP);
+    close_file(open_file(path_of("made"), NEW));
+    assert_int_equal(try_open(&job, path_of("made"), WEFT_FILE_WRITE | WEFT_FILE_CREATE | WEFT_FILE_EXCLUSIVE), WEFT_EEXIST);
+    assert_int_equal(job.op.opened.id, 0);
+}
+
+static void offsets_and_ends(void **state)
+{
+    (void)state;
+    file_job job = new_job();
+    char text[16] = "";
+    weft_file file = open_file(path_of("offsets"), NEW);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, text, 4, 0, 0)), WEFT_OK);
+    assert_int_equal(job.op.count, 0); /* empty */
+    assert_int_equal(result(&job, weft_file_write(&job.op, file, "world", 5, 6, WEFT_IO_ALL)), WEFT_OK);
+    assert_int_equal(job.op.count, 5);
+    assert_int_equal(result(&job, weft_file_write(&job.op, file, "hello", 5, 0, 0)), WEFT_OK);
+    assert_int_equal(result(&job, weft_file_size(&job.op, file)), WEFT_OK);
+    assert_int_equal(job.op.count, 11);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, text, 11, 0, WEFT_IO_ALL)), WEFT_OK);
+    assert_memory_equal(text, "hello\0world", 11);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, text, sizeof text, 8, 0)), WEFT_OK);
+    assert_int_equal(job.op.count, 3);
+    assert_memory_equal(text, "rld", 3);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, text, sizeof text, 8, WEFT_IO_ALL)), WEFT_EOF);
+    assert_int_equal(job.op.count, 3);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, text, 1, 1000, 0)), WEFT_OK);
+    assert_int_equal(job.op.count, 0);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, NULL, 0, 0, WEFT_IO_ALL)), WEFT_OK);
+    assert_int_equal(result(&job, weft_file_sync(&job.op, file)), WEFT_OK);
+    close_file(file);
+
+    file = open_file(path_of("offsets"), WEFT_FILE_WRITE | WEFT_FILE_APPEND);
+    assert_int_equal(result(&job, weft_file_write(&job.op, file, "!", 1, 0, 0)), WEFT_OK);
+    assert_int_equal(result(&job, weft_file_size(&job.op, file)), WEFT_OK);
+    assert_int_equal(job.op.count, 12);
+    assert_int_equal(result(&job, weft_file_read(&job.op, file, text, 1, 0, 0)), WEFT_EBADHANDLE); /* not for reading */
+    assert_int_equal(job.op.os_error, EBADF);
+    close_file(file);
+}
+
+static void devices(void **state)
+{
+    (void)state;
+    file_job job = new_job();
+    char bytes[8] = "abcdefg";
+    weft_file full = open_file("/dev/full", WEFT_FILE_WRITE);
+    assert_int_equal(result(&job, weft_file_write(&job.op, full, bytes, 8, 0, WEFT_IO_ALL)), WEFT_ENOSPC);
+    assert_int_equal(job.op.os_error, ENOSPC);
+    assert_int_equal(job.op.count, 0);
+    assert_int_equal(result(&job, weft_file_sync(&job.op, full)), WEFT_OK);
+    close_file(full);
+    weft_file zero = open_file("/dev/zero", WEFT_FILE_READ);
+    assert_int_equal(result(&job, weft_file_read(&job.op, zero, bytes, 8, 5, WEFT_IO_ALL)), WEFT_OK);
+    assert_memory_equal(bytes, "\0\0\0\0\0\0\0", 8);
+    assert_int_equal(result(&job, weft_file_size(&job.op, zero)), WEFT_OK);
+    assert_int_equal(job.op.count, 0);
+    close_file(zero);
+}
+
+static void cancel_early_and_between_pieces(void **state)
+{
+    (void)state;
+    file_job job = new_job();
+    weft_file zero = open_file("/dev/zero", WEFT_FILE_READ);
+    char byte;
+    assert_int_equal(weft_file_cancel(&job.op), WEFT_OK);
+    assert_int_equal(weft_file_read(&job.op, zero, &byte, 1, 0, 0), 1);
+    assert_int_equal(job.op.status, WEFT_ECANCELED);
+    assert_int_equal(atomic_load(&job.done), 0);
+
+    enum { HUGE_BYTES = 1 << 30 }; /* never all touched: the cancel comes first, or the read has been faster */
+    char *huge = malloc(HUGE_BYTES);
+    assert_non_null(huge);
+    assert_int_equal(weft_file_read(&job.op, zero, huge, HUGE_BYTES, 0, WEFT_IO_ALL), WEFT_OK);
+    assert_int_equal(weft_file_read(&job.op, zero, &byte, 1, 0, 0), WEFT_EBUSY);
+    weft_file_cancel(&job.op);
+    wait_for(&job.done, 1);
+    assert_true(job.op.status == WEFT_ECANCELED ? job.op.count < HUGE_BYTES && job.op.count % (1 << 20) == 0
+                                                : job.op.status == WEFT_OK && job.op.count == HUGE_BYTES);
+    free(huge);
+    close_file(zero);
+}
+
+/* A close is refused while the file is in use; abandoning it waits for the last op. */
+static void close_while_in_use(void **state)
+{
+    (void)state;
+    file_job job = new_job(), other = new_job();
+    enum { LARGE_BYTES = 64 << 20 };
+    char *large = malloc(LARGE_BYTES);
+    weft_file zero = open_file("/dev/zero", WEFT_FILE_READ);
+    assert_int_equal(weft_file_read(&job.op, zero, large, LARGE_BYTES, 0, WEFT_IO_ALL), WEFT_OK);
+    int closed = weft_file_close(&other.op, zero);
+    assert_true(closed == WEFT_EBUSY || closed == WEFT_OK); /* OK: the read was over already */
+    if (closed == WEFT_OK) assert_int_equal(result(&other, closed), WEFT_OK);
+    assert_int_equal(weft_file_abandon(zero), closed == WEFT_OK ? WEFT_EBADHANDLE : WEFT_OK);
+    assert_int_equal(weft_file_abandon(zero), WEFT_EBADHANDLE);
+    wait_for(&job.done, 1);
+    assert_int_equal(job.op.status, WEFT_OK);
+    assert_int_equal(job.op.count, LARGE_BYTES);
+    free(large);
+}
+
+static long descriptors_of_process(void)
+{
+    long count = 0;
+    for (int system = 0; system < 1024; system++) count += lseek(system, 0, SEEK_CUR) >= 0 || errno != EBADF;
+    return count;
+}
+
+static void handles_are_not_used_again(void **state)
+{
+    (void)state;
+    long before = descriptors_of_process();
+    weft_file last = {0};
+    for (int i = 0; i < 100; i++) {
+        weft_file file = open_file("/dev/null", WEFT_FILE_WRITE);
+        assert_int_not_equal(file.id, last.id);
+        assert_int_equal(weft_file_abandon(last), last.id == 0 ? WEFT_OK : WEFT_EBADHANDLE);
+        last = file;
+        if (i % 2 == 0)
+            close_file(file);
+        else
+            assert_int_equal(weft_file_abandon(file), WEFT_OK);
+    }
+    assert_int_equal(descriptors_of_process(), before);
+}
+
+static void stop_and_destroy(void **state)
+{
+    (void)state;
+    long before = descriptors_of_process();
+    weft_runtime kept = runtime;
+    runtime = start_runtime(1);
+    file_job job = new_job();
+    weft_file file = open_file(path_of("stopped"), NEW);
+    assert_int_equal(weft_runtime_stop(runtime), WEFT_OK);
+    assert_int_equal(weft_file_size(&job.op, file), WEFT_ESTOPPED);
+    assert_int_equal(weft_file_close(&job.op, file), WEFT_ESTOPPED);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK); /* closes it */
+    assert_int_equal(weft_file_abandon(file), WEFT_EBADHANDLE);
+    assert_int_equal(weft_file_size(&job.op, file), WEFT_EBADHANDLE);
+    runtime = start_runtime(1); /* in the same slot */
+    weft_file next = open_file("/dev/null", WEFT_FILE_READ);
+    assert_int_equal(weft_file_abandon(file), WEFT_EBADHANDLE);
+    assert_int_equal(weft_file_abandon(next), WEFT_OK);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    runtime = kept;
+    assert_int_equal(descriptors_of_process(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(what_cannot_be_opened),
+        cmocka_unit_test(offsets_and_ends),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(cancel_early_and_between_pieces),
+        cmocka_unit_test(close_while_in_use),
+        cmocka_unit_test(handles_are_not_used_again),
+        cmocka_unit_test(stop_and_destroy),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
