@@ -9,6 +9,7 @@
 
 enum {
     PERIOD_MIN_NS = 20000,
+    PERIOD_NEWS_NS = 100000, /* after something was queued where nothing was: if it is still behind the same op then, that one is stalled */
     PERIOD_MAX_NS = 1000000, /* an op behind a stalled one starts elsewhere within about this, */
     PERIOD_BUSY_NS = 5000000, /* but while nobody is idle nobody could take it: only timers and descriptors might need us */
     QUIET_NS = 50000000,     /* all parked for so long: sleep. Long enough that steady traffic never pays for waking us */
@@ -25,12 +26,13 @@ static bool lane_all_idle(const lane_runtime *runtime) {
 
 typedef struct lane_look {
     uint64_t ticks;
+    bool queued;
     bool backlog;
 } lane_look;
 
 /* Compares each worker with the last look. A worker in the same op with something queued is stalled; two ops or more queued at two
- * looks are a backlog. Returns whether an idle worker has something to do. */
-static bool lane_look_at_workers(lane_runtime *runtime, lane_look *last) {
+ * looks are a backlog. Returns whether an idle worker has something to do; *news tells whether one may have soon. */
+static bool lane_look_at_workers(lane_runtime *runtime, lane_look *last, bool *news) {
     bool found = false;
     for (uint32_t i = 0; i < runtime->worker_count; i++) {
         lane_worker *worker = lane_worker_at(runtime, i);
@@ -41,7 +43,9 @@ static bool lane_look_at_workers(lane_runtime *runtime, lane_look *last) {
             found = true;
         }
         found = found || (length >= 2 && last[i].backlog);
+        *news = *news || (length > 0 && !last[i].queued);
         last[i].ticks = ticks;
+        last[i].queued = length > 0;
         last[i].backlog = length >= 2;
     }
     return found;
@@ -88,13 +92,16 @@ uint32_t lane_watch(lane_runtime *runtime) {
         if (atomic_load_explicit(&runtime->monitor, memory_order_seq_cst) == LANE_MONITOR_ENDS) return LANE_STOP;
         lane_futex_wait(&runtime->monitor, LANE_MONITOR_AWAKE, lane_now() + period);
         if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) continue;
-        bool found = lane_look_at_workers(runtime, last);
+        bool news = false;
+        bool found = lane_look_at_workers(runtime, last, &news);
         uint32_t unminded = lane_unminded(runtime);
         bool idle = lane_any_idle(runtime);
         if (unminded != 0 && !idle) return unminded;
         if (idle && (found || unminded != 0)) {
             lane_wake_one(runtime);
             period = PERIOD_MIN_NS;
+        } else if (idle && news) {
+            period = PERIOD_NEWS_NS;
         } else {
             int64_t longest = idle ? PERIOD_MAX_NS : PERIOD_BUSY_NS;
             period = period * 2 < longest ? period * 2 : longest;
