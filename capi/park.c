@@ -152,6 +152,7 @@ static void lane_unpark(lane_worker *worker, lane_runtime *runtime) {
 static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
     int64_t until;
     int64_t earliest = lane_earliest(runtime);
+    WEFT_TEST_DELAY(lane_keep_begins);
     /* Publish until when we sleep, look again: pairs with weft_schedule_at, which publishes wheel.earliest and then reads sleep_until. */
     do {
         until = earliest;

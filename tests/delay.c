@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * delay.c: what WEFT_TEST_DELAY does in a build with -DWEFT_TEST_DELAYS=ON, when the variable WEFT_TEST_DELAYS is 1: it waits a random time, now
- * and then. Each thread has a few points of its own choice at which it waits often, and takes others after a while, so that the
- * same gap is held open long enough for others to run into it. Spinning meets threads on other CPUs, yielding and sleeping those on the
- * same. WEFT_SEED sets the choices; without it they are drawn, and printed.
+ * delay.c: what WEFT_TEST_DELAY does in a build with -DWEFT_TEST_DELAYS=ON, when the variable WEFT_TEST_DELAYS is 1: it waits a
+ * random time, now and then. Each thread has a few points of its own choice at which it waits often, and takes others after a
+ * while, so that the same gap is held open long enough for others to run into it. Spinning meets threads on other CPUs,
+ * yielding and sleeping those on the same. WEFT_SEED sets the choices; without it they are drawn, and printed.
  */
 #include <errno.h>
 #include <sched.h>

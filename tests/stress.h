@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stress.h: what the stress tests share, in C and in C++: the seed, which is printed and which WEFT_SEED repeats; the number of rounds, which
- * WEFT_TEST_SCALE multiplies (2000 gives 24 million single submits and a million stops); the three crowds in which each scenario runs; and a
- * watchdog that tells the state of one that stands still, and ends the program.
+ * stress.h: what the stress tests share, in C and in C++: the seed, which is printed and which WEFT_SEED repeats; the number of
+ * rounds, which WEFT_TEST_SCALE multiplies (2000 gives 24 million single submits and a million stops); the three crowds in
+ * which each scenario runs; and a watchdog that tells the state of one that stands still, and ends the program.
  */
 #ifndef WEFT_TESTS_STRESS_H
 #define WEFT_TESTS_STRESS_H
@@ -53,8 +53,8 @@ static inline long stress_scale(void)
     return times != NULL && atol(times) > 0 ? atol(times) : 1;
 }
 
-/* What the watchdog looks at. Whoever makes progress says so. Atomic by the compiler's builtins, which C and C++ share: statistics that order
- * nothing. */
+/* What the watchdog looks at. Whoever makes progress says so. Atomic by the compiler's builtins, which C and C++ share:
+ * statistics that order nothing. */
 static struct {
     long progress;
     uint64_t runtime; /* handle of the runtime at work */
@@ -69,7 +69,8 @@ static inline void stress_watch_runtime(weft_runtime runtime) { __atomic_store_n
 
 static inline void stress_print(const char *who, const weft_stats *s)
 {
-    fprintf(stderr, "  %s: ops %llu injected %llu parks %llu wakes %llu steals %llu parked %llu of %llu timers %llu/%llu/%llu io %llu/%llu/%llu\n",
+    fprintf(stderr,
+            "  %s: ops %llu injected %llu parks %llu wakes %llu steals %llu parked %llu of %llu timers %llu/%llu/%llu io %llu/%llu/%llu\n",
             who, (unsigned long long)s->ops_run, (unsigned long long)s->injected, (unsigned long long)s->parks,
             (unsigned long long)s->wakes, (unsigned long long)s->steals, (unsigned long long)s->parked,
             (unsigned long long)s->workers, (unsigned long long)s->timers_started, (unsigned long long)s->timers_fired,
@@ -104,8 +105,8 @@ static inline void *stress_watchdog(void *unused)
 
 typedef void (*stress_scenario)(uint32_t workers, uint64_t *random);
 
-/* Runs a scenario on one CPU, on two, and with four times as many workers as CPUs. Worker threads inherit the set. Returns 0, or what went wrong
- * with the system. */
+/* Runs a scenario on one CPU, on two, and with four times as many workers as CPUs. Worker threads inherit the set. Returns 0,
+ * or what went wrong with the system. */
 static inline int stress_in_all_crowds(const char *name, stress_scenario scenario)
 {
     cpu_set_t all, one, two;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stress_cancel_test.c: cancellation against everything that goes on beside it: callbacks that deregister each other, registration and
- * deregistration against the request, and the cancel of an I/O op against its result.
+ * stress_cancel_test.c: cancellation against everything that goes on beside it: callbacks that deregister each other,
+ * registration and deregistration against the request, and the cancel of an I/O op against its result.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -126,7 +126,7 @@ static void registration_against_request(uint32_t workers, uint64_t *random)
     rival_end(&other);
 }
 
-/* One receive at a time, with a byte and a cancel on the way to it. What was not received with this one comes with a later one. */
+/* One receive at a time, with a byte and a cancel on the way to it. What was not received with it comes with a later one. */
 typedef struct single {
     weft_io io;
     atomic_long ran;

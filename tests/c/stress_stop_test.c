@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * stress_stop_test.c: the end of a runtime loses nothing either. It comes at the moment of the last op, among ops that queue ops, among those that
- * come from outside, while timers and I/O are being cancelled, and from inside a task that drops the last handle.
+ * stress_stop_test.c: the end of a runtime loses nothing either. It comes at the moment of the last op, among ops that queue
+ * ops, among those that come from outside, while timers and I/O are being cancelled, and from inside a task that drops the last
+ * handle.
  */
 #include <sys/socket.h>
 
@@ -125,8 +126,8 @@ static void ops_queued_while_stopping(uint32_t workers, uint64_t *random)
     }
 }
 
-/* A wait of each kind, which a thread and the stop both want to cancel. Its run must come once, whoever was first, and also when the drain of the runtime
- * had ended before the canceller came to it. */
+/* A wait of each kind, which a thread and the stop both want to cancel. Its run must come once, whoever was first, and also
+ * when the drain of the runtime had ended before the canceller came to it. */
 enum { WAITS = 16 };
 
 typedef struct waits {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stress_timer_test.c: a timer fires or is cancelled, once, and its memory can go the moment that it is known to be ours, just about when it fires.
+ * stress_timer_test.c: a timer fires or is cancelled, once, and its memory can go the moment that it is known to be ours, just
+ * about when it fires.
  */
 #include "stress_support.h"
 
@@ -112,7 +113,8 @@ static void start_all(weft_op *op)
 static void one_timer_for_all(uint32_t workers, uint64_t *random)
 {
     enum { N = 100000 };
-    starter all = {.timer = {.op = {.run = start_all}}, .runtime = stressed(workers), .ops = calloc(N, sizeof(flagged)), .count = N};
+    flagged *ops = calloc(N, sizeof *ops);
+    starter all = {.timer = {.op = {.run = start_all}}, .runtime = stressed(workers), .ops = ops, .count = N};
     assert_non_null(all.ops);
     for (long i = 0; i < N; i++) all.ops[i].op.run = flag;
     if (weft_schedule_after(all.runtime, &all.timer, (int64_t)stress_below(random, 1000000)) != WEFT_OK) abort();

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * stress_wake_test.c: no wake-up is lost. One op, one timer, one byte at a time comes at random distances from the moment at which the workers went
- * to sleep, so that it meets them at every step of that: while they look for work, announce, look again, sleep, and wake.
+ * stress_wake_test.c: no wake-up is lost. One op, one timer, one byte at a time comes at random distances from the moment at
+ * which the workers went to sleep, so that it meets them at every step of that: while they look for work, announce, look again,
+ * sleep, and wake.
  */
 #include <sys/socket.h>
 
 #include "stress_support.h"
 
-/* Mostly as long as it takes a worker to fall asleep, now and then longer, so that the spinning before it is worth nothing either. */
-static void wait_for_sleep(uint64_t *random) { stress_wait(random, stress_below(random, 16) == 0 ? 60000 : 6000); }
+/* From nothing to some 40 us, every magnitude as often: a worker falls asleep within that, with or without looking for work for
+ * a while. */
+static void wait_for_sleep(uint64_t *random) { stress_wait(random, UINT64_C(64) << stress_below(random, 12)); }
 
 static void single_submits(uint32_t workers, uint64_t *random)
 {
@@ -22,7 +24,8 @@ static void single_submits(uint32_t workers, uint64_t *random)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
 
-/* An op of one runtime hands another one on to the next runtime, and ends: a worker as the producer, and one that goes to sleep itself. */
+/* An op of one runtime hands another one on to the next runtime, and ends: a worker as the producer, and one that goes to sleep
+ * itself. */
 typedef struct relay {
     weft_op op;
     weft_runtime runtime;

@@ -109,8 +109,9 @@ void auto_reset_event(std::uint32_t workers, std::uint64_t *random) {
     rounds(workers, random, 400, [](arena &a) -> task<> {
         const weft::cancellation_source source;
         weft::auto_reset_event event;
-        const auto [first, s, r] = co_await weft::when_all(unless_cancelled(event.wait(), source.token()),
-                                                           meanwhile(a, 0, [&] { event.set(); }), meanwhile_request(a, 1, source));
+        const auto [first, s, r] =
+            co_await weft::when_all(unless_cancelled(event.wait(), source.token()), meanwhile(a, 0, [&] { event.set(); }),
+                                    meanwhile_request(a, 1, source));
         static_cast<void>(s);
         static_cast<void>(r);
         CHECK(event.try_wait() != first.has_value()); // the set is used by the waiter, or still there
@@ -178,9 +179,9 @@ void channel_close(std::uint32_t workers, std::uint64_t *random) {
     rounds(workers, random, 400, [](arena &a) -> task<> {
         const weft::cancellation_source source;
         weft::channel<int> channel(0);
-        const auto [got, sent, c, r] =
-            co_await weft::when_all(unless_cancelled(channel.receive(), source.token()), unless_cancelled(channel.send(1), source.token()),
-                                    meanwhile(a, 0, [&] { channel.close(); }), meanwhile_request(a, 1, source));
+        const auto [got, sent, c, r] = co_await weft::when_all(
+            unless_cancelled(channel.receive(), source.token()), unless_cancelled(channel.send(1), source.token()),
+            meanwhile(a, 0, [&] { channel.close(); }), meanwhile_request(a, 1, source));
         static_cast<void>(c);
         static_cast<void>(r);
         const bool received = got && got->has_value();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Cancellation against completion for everything that joins others: when_all, when_any, timeout, async_scope, spawn and sync_wait.
-// Whoever cancels also waits, so after each round nobody is left who could refer to it.
+// Cancellation against completion for everything that joins others: when_all, when_any, timeout, async_scope, spawn and
+// sync_wait. Whoever cancels also waits, so after each round nobody is left who could refer to it.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -58,15 +58,18 @@ void when_any(std::uint32_t workers, std::uint64_t *random) {
         weft::event second;
         std::atomic<int> alive = 0;
         const auto any = [&]() -> task<std::size_t> {
-            const auto won = co_await weft::when_any(waits_for(first, alive, 1), waits_for(second, alive, 2), weft::sleep_for(30us));
+            const auto won =
+                co_await weft::when_any(waits_for(first, alive, 1), waits_for(second, alive, 2), weft::sleep_for(30us));
             CHECK(alive == 0);
             CHECK((won.index == 0 ? first.is_set() : won.index == 1 ? second.is_set() : won.index == 2));
             co_return won.index;
         };
-        const auto [won, s, r] = co_await weft::when_all(unless_cancelled(any(), source.token()), meanwhile(a, 0, [&] {
-                                                             first.set();
-                                                             second.set();
-                                                         }),
+        const auto [won, s, r] = co_await weft::when_all(unless_cancelled(any(), source.token()),
+                                                         meanwhile(a, 0,
+                                                                   [&] {
+                                                                       first.set();
+                                                                       second.set();
+                                                                   }),
                                                          meanwhile_request(a, 1, source));
         static_cast<void>(won);
         static_cast<void>(s);
@@ -92,8 +95,8 @@ void timeout(std::uint32_t workers, std::uint64_t *random) {
             CHECK((!got || event.is_set()));
             co_return got.has_value();
         };
-        const auto [in_time, s, r] = co_await weft::when_all(unless_cancelled(limited(), source.token()),
-                                                             meanwhile(a, 0, [&] { event.set(); }), meanwhile_request(a, 1, source));
+        const auto [in_time, s, r] = co_await weft::when_all(
+            unless_cancelled(limited(), source.token()), meanwhile(a, 0, [&] { event.set(); }), meanwhile_request(a, 1, source));
         static_cast<void>(in_time);
         static_cast<void>(s);
         static_cast<void>(r);
@@ -114,12 +117,13 @@ void nested(std::uint32_t workers, std::uint64_t *random) {
             co_return got;
         };
         const auto tree = [&]() -> task<int> {
-            const auto won = co_await weft::when_any(weft::try_timeout(locks(), 20us), weft::try_timeout(locks(), 30us),
-                                                     weft::when_all(locks(), weft::schedule_on(a.elsewhere, waits_for(event, alive, 2))));
+            const auto won =
+                co_await weft::when_any(weft::try_timeout(locks(), 20us), weft::try_timeout(locks(), 30us),
+                                        weft::when_all(locks(), weft::schedule_on(a.elsewhere, waits_for(event, alive, 2))));
             co_return static_cast<int>(won.index);
         };
-        const auto [index, s, r] = co_await weft::when_all(unless_cancelled(tree(), source.token()),
-                                                           meanwhile(a, 0, [&] { event.set(); }), meanwhile_request(a, 1, source));
+        const auto [index, s, r] = co_await weft::when_all(
+            unless_cancelled(tree(), source.token()), meanwhile(a, 0, [&] { event.set(); }), meanwhile_request(a, 1, source));
         static_cast<void>(index);
         static_cast<void>(s);
         static_cast<void>(r);
@@ -148,12 +152,14 @@ void scope(std::uint32_t workers, std::uint64_t *random) {
                 scope.spawn(spawns());
             }
             const bool cancels = a.below(2) == 0;
-            const auto [joined, s, r] = co_await weft::when_all(unless_cancelled(scope.join(), source.token()), meanwhile(a, 0, [&] {
-                                                                    if (cancels) {
-                                                                        scope.request_cancel();
-                                                                    }
-                                                                    event.set();
-                                                                }),
+            const auto [joined, s, r] = co_await weft::when_all(unless_cancelled(scope.join(), source.token()),
+                                                                meanwhile(a, 0,
+                                                                          [&] {
+                                                                              if (cancels) {
+                                                                                  scope.request_cancel();
+                                                                              }
+                                                                              event.set();
+                                                                          }),
                                                                 meanwhile_request(a, 1, source));
             static_cast<void>(s);
             static_cast<void>(r);

@@ -31,9 +31,9 @@ void receive(std::uint32_t workers, std::uint64_t *random) {
         const weft::cancellation_source source;
         std::array<char, 4> bytes{};
         const int system = system_of(both->client);
-        const auto [got, s, r] =
-            co_await weft::when_all(unless_cancelled(both->server.receive(bytes), source.token()),
-                                    meanwhile(a, 0, [system] { CHECK(::send(system, "ab", 2, 0) == 2); }), meanwhile_request(a, 1, source));
+        const auto [got, s, r] = co_await weft::when_all(unless_cancelled(both->server.receive(bytes), source.token()),
+                                                         meanwhile(a, 0, [system] { CHECK(::send(system, "ab", 2, 0) == 2); }),
+                                                         meanwhile_request(a, 1, source));
         static_cast<void>(s);
         static_cast<void>(r);
         const std::size_t count = got ? *got : 0;
@@ -92,8 +92,8 @@ void accept(std::uint32_t workers, std::uint64_t *random) {
         const weft::cancellation_source source;
         tcp_listener listener = tcp_listener::bind(endpoint::loopback(0));
         auto [accepted, client, r] =
-            co_await weft::when_all(unless_cancelled(listener.accept(), source.token()), tcp_stream::connect(listener.local_endpoint()),
-                                    meanwhile_request(a, 0, source));
+            co_await weft::when_all(unless_cancelled(listener.accept(), source.token()),
+                                    tcp_stream::connect(listener.local_endpoint()), meanwhile_request(a, 0, source));
         static_cast<void>(r);
         if (!accepted) { // the connection waits for the next accept
             accepted.emplace(co_await listener.accept());
@@ -109,8 +109,8 @@ void connect(std::uint32_t workers, std::uint64_t *random) {
     rounds(workers, random, 150, [](arena &a) -> task<> {
         const weft::cancellation_source source;
         tcp_listener listener = tcp_listener::bind(endpoint::loopback(0));
-        auto [client, r] =
-            co_await weft::when_all(unless_cancelled(tcp_stream::connect(listener.local_endpoint()), source.token()), meanwhile_request(a, 0, source));
+        auto [client, r] = co_await weft::when_all(
+            unless_cancelled(tcp_stream::connect(listener.local_endpoint()), source.token()), meanwhile_request(a, 0, source));
         static_cast<void>(r);
         if (!client) { // closed: whoever accepts it finds the end of the stream
             co_return;
@@ -129,8 +129,9 @@ void close(std::uint32_t workers, std::uint64_t *random) {
         const weft::cancellation_source source;
         ends both = co_await connected();
         std::string byte(1, ' ');
-        const auto [received, c, r] = co_await weft::when_all(both.server.try_receive(byte) | weft::with_token(source.token()),
-                                                              meanwhile(a, 0, [&] { both.server.close(); }), meanwhile_request(a, 1, source));
+        const auto [received, c, r] =
+            co_await weft::when_all(both.server.try_receive(byte) | weft::with_token(source.token()),
+                                    meanwhile(a, 0, [&] { both.server.close(); }), meanwhile_request(a, 1, source));
         static_cast<void>(c);
         static_cast<void>(r);
         CHECK((received.status == WEFT_ECLOSED || received.status == WEFT_ECANCELED || received.status == WEFT_EBADHANDLE));
