@@ -100,10 +100,8 @@ uint32_t lane_watch(lane_runtime *runtime) {
         if (idle && (found || unminded != 0)) {
             lane_wake_one(runtime);
             period = PERIOD_MIN_NS;
-        } else if (idle && news) {
-            period = PERIOD_NEWS_NS;
         } else {
-            int64_t longest = idle ? PERIOD_MAX_NS : PERIOD_BUSY_NS;
+            int64_t longest = !idle ? PERIOD_BUSY_NS : news ? PERIOD_NEWS_NS : PERIOD_MAX_NS;
             period = period * 2 < longest ? period * 2 : longest;
         }
     }
