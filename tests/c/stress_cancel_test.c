@@ -97,10 +97,16 @@ static void callbacks_that_deregister_each_other(uint32_t workers, uint64_t *ran
 typedef struct late_registration {
     weft_cancel_source source;
     weft_cancel_registration registration;
-    atomic_long called;
+    atomic_long called, returned;
 } late_registration;
 
-static void called(void *context) { atomic_fetch_add(&((late_registration *)context)->called, 1); }
+static void called(void *context)
+{
+    late_registration *self = context;
+    long calls = atomic_fetch_add(&self->called, 1);
+    for (int n = 0; n < 300; n++) __asm__ volatile("");
+    atomic_store(&self->returned, calls + 1);
+}
 
 static void registration_against_request(uint32_t workers, uint64_t *random)
 {
@@ -113,11 +119,13 @@ static void registration_against_request(uint32_t workers, uint64_t *random)
         atomic_store(&other.begun, round);
         stress_wait(random, 2000);
         int registered = weft_cancel_register(&all.source, &all.registration, called, &all);
-        if (registered == 1 && atomic_load(&all.called) != 1) abort();
+        if (registered == 1 && atomic_load(&all.returned) != 1) abort();
+        bool waits = stress_below(random, 2) == 0;
+        if (waits) wait_until(&other.ended, round); /* then the request is over, and has called what was there */
         stress_wait(random, 500);
         int told = weft_cancel_deregister(&all.registration);
         long calls = atomic_load(&all.called);
-        if (calls > 1 || (told == 1) != (calls == 1)) abort();
+        if (calls > 1 || (told == 1) != (calls == 1) || atomic_load(&all.returned) != calls || (waits && calls != 1)) abort();
         memset(&all.registration, 0xff, sizeof all.registration); /* it is ours */
         wait_until(&other.ended, round);
         if (atomic_load(&all.called) != calls) abort();
@@ -195,6 +203,42 @@ static void cancel_against_receive(uint32_t workers, uint64_t *random)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
 
+/* The cancel comes just when the op is started, and nothing else would ever end it. */
+static void cancel_it(void *context) { weft_io_cancel(&((single *)context)->io); }
+
+static void cancel_against_start(uint32_t workers, uint64_t *random)
+{
+    weft_runtime runtime = stressed(workers);
+    int pair[2];
+    char byte;
+    weft_descriptor descriptor;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(weft_descriptor_open(runtime, pair[0], &descriptor), WEFT_OK);
+    single receive;
+    memset(&receive, 0, sizeof receive);
+    rival canceller;
+    rival_start(&canceller, cancel_it, &receive, random);
+    for (long round = 1; round <= 2000 * stress_scale(); round++) {
+        memset(&receive.io, 0, sizeof receive.io);
+        receive.io.op.run = single_ran;
+        atomic_store(&receive.ran, 0);
+        atomic_store(&canceller.begun, round);
+        stress_wait(random, 2000);
+        int rc = weft_recv(&receive.io, descriptor, &byte, 1, 0);
+        if (rc == WEFT_OK)
+            wait_until(&receive.ran, 1);
+        else if (rc != 1)
+            abort();
+        if (receive.io.status != WEFT_ECANCELED) abort();
+        wait_until(&canceller.ended, round);
+        if (atomic_load(&receive.ran) != (rc == WEFT_OK)) abort();
+        stress_progress();
+    }
+    rival_end(&canceller);
+    close(pair[1]);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
 /* Close against an op that waits, is being cancelled, and has a byte on its way. */
 typedef struct closing {
     single receive;
@@ -244,6 +288,7 @@ static void cancel_against_close(uint32_t workers, uint64_t *random)
 STRESS(callbacks_that_deregister_each_other)
 STRESS(registration_against_request)
 STRESS(cancel_against_receive)
+STRESS(cancel_against_start)
 STRESS(cancel_against_close)
 
 int main(void)
@@ -252,6 +297,7 @@ int main(void)
         cmocka_unit_test(callbacks_that_deregister_each_other_everywhere),
         cmocka_unit_test(registration_against_request_everywhere),
         cmocka_unit_test(cancel_against_receive_everywhere),
+        cmocka_unit_test(cancel_against_start_everywhere),
         cmocka_unit_test(cancel_against_close_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,37 +48,81 @@ static void stop_at_the_last_op(uint32_t workers, uint64_t *random)
     }
 }
 
-enum { LATE = 8 };
+/* Stops while ops, timers and receives come in: each is refused, or runs, once. */
+enum { LATE = 1000, LATE_WAITS = 8 };
 
 typedef struct late {
     weft_runtime runtime;
     uint64_t random;
+    atomic_long begun;
+    long count; /* of ops that were accepted */
     flagged ops[LATE];
+    clocked timers[LATE_WAITS];
+    struct late_receive {
+        weft_io io;
+        weft_descriptor descriptor;
+        atomic_long ran;
+        char byte;
+    } receives[LATE_WAITS];
+    int timer_codes[LATE_WAITS], receive_codes[LATE_WAITS];
 } late;
+
+static void receive_ended(weft_op *op)
+{
+    struct late_receive *self = (struct late_receive *)op;
+    if (self->io.status != WEFT_ECANCELED) abort();
+    atomic_fetch_add(&self->ran, 1);
+}
 
 static void *submit_late(void *argument)
 {
     late *self = argument;
-    for (int i = 0; i < LATE; i++) {
-        stress_wait(&self->random, 2000);
-        if (weft_schedule(self->runtime, &self->ops[i].op) != WEFT_OK) flag(&self->ops[i].op); /* a refused one is ours to run */
+    atomic_store(&self->begun, 1);
+    int waits = 0;
+    while (self->count < LATE) {
+        stress_wait(&self->random, 1000);
+        if (stress_below(&self->random, 8) == 0 && waits < LATE_WAITS) {
+            self->timer_codes[waits] = weft_schedule_after(self->runtime, &self->timers[waits].timer, INT64_C(3600000000000));
+            struct late_receive *receive = &self->receives[waits];
+            self->receive_codes[waits++] = weft_recv(&receive->io, receive->descriptor, &receive->byte, 1, 0);
+        }
+        if (weft_schedule(self->runtime, &self->ops[self->count].op) != WEFT_OK) break;
+        self->count++;
     }
+    for (; waits < LATE_WAITS; waits++) self->timer_codes[waits] = self->receive_codes[waits] = WEFT_ESTOPPED;
     return NULL;
 }
 
-/* Stops while ops come in: each is refused, or runs. */
 static void stop_among_submits(uint32_t workers, uint64_t *random)
 {
     for (long round = 0; round < 60 * stress_scale(); round++) {
-        late submits = {.runtime = stressed(workers), .random = stress_random(random)};
-        for (int i = 0; i < LATE; i++) submits.ops[i] = (flagged){.op = {.run = flag}, .ran = 0};
+        static late all;
+        int others[LATE_WAITS];
+        memset(&all, 0, sizeof all);
+        all.runtime = stressed(workers);
+        all.random = stress_random(random);
+        for (int i = 0; i < LATE; i++) all.ops[i].op.run = flag;
+        for (int i = 0; i < LATE_WAITS; i++) {
+            int pair[2];
+            assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+            assert_int_equal(weft_descriptor_open(all.runtime, pair[0], &all.receives[i].descriptor), WEFT_OK);
+            all.receives[i].io.op.run = receive_ended;
+            all.timers[i].timer.op.run = strike;
+            others[i] = pair[1];
+        }
         pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, submit_late, &submits), 0);
-        stress_wait(random, 200000);
-        assert_int_equal(weft_runtime_stop(submits.runtime), WEFT_OK);
+        assert_int_equal(pthread_create(&thread, NULL, submit_late, &all), 0);
+        wait_until(&all.begun, 1);
+        stress_wait(random, 60000);
+        assert_int_equal(weft_runtime_stop(all.runtime), WEFT_OK);
         pthread_join(thread, NULL);
-        for (int i = 0; i < LATE; i++) assert_int_equal(atomic_load(&submits.ops[i].ran), 1);
-        assert_int_equal(weft_runtime_destroy(submits.runtime), WEFT_OK);
+        for (int i = 0; i < LATE; i++) assert_int_equal(atomic_load(&all.ops[i].ran), i < all.count);
+        for (int i = 0; i < LATE_WAITS; i++) {
+            assert_int_equal(atomic_load(&all.timers[i].ran), all.timer_codes[i] == WEFT_OK);
+            assert_int_equal(atomic_load(&all.receives[i].ran), all.receive_codes[i] == WEFT_OK);
+            close(others[i]);
+        }
+        assert_int_equal(weft_runtime_destroy(all.runtime), WEFT_OK);
         stress_progress();
     }
 }
@@ -192,10 +236,12 @@ static void stop_against_cancel(uint32_t workers, uint64_t *random)
 }
 
 /* The last handle goes inside a task: nobody waits for that runtime, which must run what it has accepted, and end. */
+enum { DROPPED = 8 };
+
 typedef struct dropping {
     weft_op op;
     weft_runtime runtime;
-    flagged others[LATE];
+    flagged others[DROPPED];
     atomic_long destroyed;
 } dropping;
 
@@ -212,20 +258,20 @@ static void last_handle_dropped_inside_a_task(uint32_t workers, uint64_t *random
     for (long round = 0; round < 30 * stress_scale(); round++) {
         dropping all = {.op = {.run = drop}, .runtime = stressed(workers)};
         long accepted = 0;
-        for (int i = 0; i < LATE; i++) all.others[i] = (flagged){.op = {.run = flag}, .ran = 0};
+        for (int i = 0; i < DROPPED; i++) all.others[i] = (flagged){.op = {.run = flag}, .ran = 0};
         if (weft_schedule(all.runtime, &all.op) != WEFT_OK) abort();
-        bool taken[LATE];
-        for (int i = 0; i < LATE; i++) {
+        bool taken[DROPPED];
+        for (int i = 0; i < DROPPED; i++) {
             stress_wait(random, 3000);
             taken[i] = weft_schedule(all.runtime, &all.others[i].op) == WEFT_OK;
             accepted += taken[i];
         }
         wait_until(&all.destroyed, 1);
-        for (int i = 0; i < LATE; i++)
+        for (int i = 0; i < DROPPED; i++)
             if (taken[i]) wait_until(&all.others[i].ran, 1);
         /* The handle is stale once the last worker has ended. */
         for (uint32_t spins = 0; weft_runtime_status(all.runtime) != WEFT_EBADHANDLE;) stress_pause(&spins);
-        for (int i = 0; i < LATE; i++) assert_int_equal(atomic_load(&all.others[i].ran), taken[i]);
+        for (int i = 0; i < DROPPED; i++) assert_int_equal(atomic_load(&all.others[i].ran), taken[i]);
         stress_progress();
     }
 }

@@ -54,6 +54,37 @@ static void single_submits_between_runtimes(uint32_t workers, uint64_t *random)
     assert_int_equal(weft_runtime_destroy(here), WEFT_OK);
 }
 
+/* Several producers at once, each with one op on its way: one may rely on the wake that another one is about to make. */
+typedef struct producer {
+    weft_runtime runtime;
+    uint64_t random;
+    flagged one;
+} producer;
+
+static void *produce(void *argument)
+{
+    producer *self = argument;
+    for (long round = 1; round <= 2000 * stress_scale(); round++) {
+        wait_for_sleep(&self->random);
+        if (weft_schedule(self->runtime, &self->one.op) != WEFT_OK) abort();
+        wait_until(&self->one.ran, round);
+    }
+    return NULL;
+}
+
+static void submits_of_three(uint32_t workers, uint64_t *random)
+{
+    producer producers[3];
+    pthread_t threads[3];
+    weft_runtime runtime = stressed(workers);
+    for (int i = 0; i < 3; i++) {
+        producers[i] = (producer){.runtime = runtime, .random = stress_random(random), .one = {.op = {.run = flag}}};
+        assert_int_equal(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
 /* A timer that is earlier than what the sleepers wait for. One that was overlooked fires a minute later, with the other. */
 static void single_timers(uint32_t workers, uint64_t *random)
 {
@@ -128,6 +159,7 @@ static void single_bytes(uint32_t workers, uint64_t *random)
 
 STRESS(single_submits)
 STRESS(single_submits_between_runtimes)
+STRESS(submits_of_three)
 STRESS(single_timers)
 STRESS(single_bytes)
 
@@ -136,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_submits_everywhere),
         cmocka_unit_test(single_submits_between_runtimes_everywhere),
+        cmocka_unit_test(submits_of_three_everywhere),
         cmocka_unit_test(single_timers_everywhere),
         cmocka_unit_test(single_bytes_everywhere),
     };
