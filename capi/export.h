@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "weft.h"
+
 /* export_runtime.go */
 extern int weftgo_runtime_create(uint32_t workers, uint64_t stack_bytes, uint32_t blocking_threads, char *name, uint64_t *id);
 extern int weftgo_runtime_stop(uint64_t id, int wait);
@@ -17,5 +19,10 @@ extern void weftgo_thread_main(uint32_t slot, uint32_t index);
 /* export_io.go */
 extern int weftgo_descriptor_open(uint64_t runtime, int32_t system, uint32_t kind, uint64_t *handle);
 extern int weftgo_descriptor_close(uint64_t runtime, uint64_t descriptor, uint64_t *waited); /* waited[2]: ops to be queued, or 0 */
+
+/* export_resolve.go */
+extern int weftgo_resolve(uint64_t runtime, weft_resolve_op *op, const char *host, const char *service, const weft_endpoint *server,
+                          int64_t timeout_ns);
+extern void weftgo_resolve_cancel(weft_resolve_op *op);
 
 #endif

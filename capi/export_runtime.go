@@ -83,7 +83,10 @@ func weftgo_thread_main(slot, index C.uint32_t) {
 }
 
 // cancel is core.Config.Cancel.
-func (e *entry) cancel() { C.blocking_close(C.uint32_t(e.slot)) }
+func (e *entry) cancel() {
+	C.blocking_close(C.uint32_t(e.slot))
+	cancelLookups(e.slot)
+}
 
 // end waits for the runtime's workers and its threads. Not on one of them.
 func (e *entry) end() {

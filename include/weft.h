@@ -29,6 +29,7 @@
 #include "weft/c/file.h"
 #include "weft/c/io.h"
 #include "weft/c/op.h"
+#include "weft/c/resolve.h"
 #include "weft/c/runtime.h"
 #include "weft/c/timer.h"
 #include "weft/c/version.h"

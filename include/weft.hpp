@@ -21,6 +21,7 @@
 #include "weft/inline_scheduler.hpp"
 #include "weft/mutex.hpp"
 #include "weft/post.hpp"
+#include "weft/resolve.hpp"
 #include "weft/resume_on.hpp"
 #include "weft/run.hpp"
 #include "weft/runtime.hpp"

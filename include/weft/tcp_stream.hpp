@@ -19,10 +19,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "buffer.hpp"
 #include "c/io.h"
+#include "detail/happy_eyeballs.hpp"
 #include "detail/tcp_operations.hpp"
 #include "endpoint.hpp"
 #include "error.hpp"
@@ -74,6 +77,16 @@ public:
     [[nodiscard]] static task<tcp_stream> connect(scheduler on, endpoint to);
     [[nodiscard]] static task<stream_result> try_connect(endpoint to);
     [[nodiscard]] static task<stream_result> try_connect(scheduler on, endpoint to);
+
+    /// Connects to the first of several addresses that answers, as RFC 8305 has it: IPv6 and IPv4 in turn, a new attempt every 250 ms or
+    /// when one has failed; the others are cancelled and waited for. The error is that of the first address; none at all:
+    /// WEFT_EINVAL. Runtime and cancel as above.
+    [[nodiscard]] static task<tcp_stream> connect(std::vector<endpoint> to);
+    [[nodiscard]] static task<tcp_stream> connect(scheduler on, std::vector<endpoint> to);
+
+    /// Looks the host up (resolve.hpp, with its errors), and connects to the first of its addresses that answers.
+    [[nodiscard]] static task<tcp_stream> connect(std::string host, std::uint16_t port);
+    [[nodiscard]] static task<tcp_stream> connect(scheduler on, std::string host, std::uint16_t port);
 
     /// Takes over a connected stream socket, or another descriptor that can be polled: a pipe, an eventfd.
     /// @throws weft::error  as weft_descriptor_open says; then the descriptor is still the caller's
@@ -244,7 +257,45 @@ inline task<tcp_stream> connect_or_throw(weft_runtime runtime, endpoint to)
     co_return std::move(result.stream);
 }
 
+inline task<tcp_stream> connect_first(weft_runtime runtime, std::vector<endpoint> to)
+{
+    const auto attempt = [runtime](const endpoint &each) { return connect_on(runtime, each); };
+    co_await scheduler(runtime).schedule(); // the race has timers, and may be asked for by a task that lives nowhere
+    connect_race<stream_result, decltype(attempt)> race(interleave(to), scheduler(runtime), attempt);
+    stream_result first = co_await race.run();
+    throw_unless_ok(first.status, "connect", first.os_error);
+    co_return std::move(first.stream);
+}
+
+inline task<tcp_stream> connect_by_name(weft_runtime runtime, std::string host, std::uint16_t port)
+{
+    std::vector<endpoint> found = co_await resolve_on(runtime, std::move(host), std::to_string(port), endpoint());
+    co_return co_await connect_first(runtime, std::move(found));
+}
+
 } // namespace detail
+
+inline task<tcp_stream> tcp_stream::connect(scheduler on, std::vector<endpoint> to)
+{
+    return detail::connect_first(on.native(), std::move(to));
+}
+
+inline task<tcp_stream> tcp_stream::connect(std::vector<endpoint> to)
+{
+    const weft_runtime here = detail::current_runtime("connect");
+    co_return co_await detail::connect_first(here, std::move(to));
+}
+
+inline task<tcp_stream> tcp_stream::connect(scheduler on, std::string host, std::uint16_t port)
+{
+    return detail::connect_by_name(on.native(), std::move(host), port);
+}
+
+inline task<tcp_stream> tcp_stream::connect(std::string host, std::uint16_t port)
+{
+    const weft_runtime here = detail::current_runtime("connect");
+    co_return co_await detail::connect_by_name(here, std::move(host), port);
+}
 
 inline task<stream_result> tcp_stream::try_connect(scheduler on, endpoint to) { return detail::connect_on(on.native(), to); }
 

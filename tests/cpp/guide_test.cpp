@@ -3,6 +3,7 @@
 // docs/guide.md: its snippets, as they stand there, are compiled and run here; and what stands there is compared.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <coroutine>
@@ -138,14 +139,7 @@ weft::task<bool> elsewhere(weft::scheduler here, weft::scheduler other) {
 }
 
 weft::task<int> call_that_blocks() {
-    weft::event done;
-    int result = 0;
-    std::jthread thread([&] {
-        result = 42; // takes its time
-        done.set();
-    });
-    co_await (done.wait() | weft::with_token({})); // the thread refers to our locals
-    co_return result;
+    co_return co_await weft::blocking([] { return 42; }); // takes its time
 }
 
 weft::task<int> through_a_channel() {
@@ -211,6 +205,13 @@ weft::task<bool> careful() {
     co_return failure != nullptr;
 }
 
+weft::task<std::size_t> lines_of(std::string path) {
+    const std::string text = co_await weft::read_file(path);
+    co_return co_await weft::blocking([&text] { // stands for a call that blocks
+        return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    });
+}
+
 std::string read(const std::string &path) {
     std::ifstream file(path);
     std::ostringstream text;
@@ -259,6 +260,8 @@ TEST_CASE("guide: the snippets do what the guide says") {
         CHECK_FALSE(co_await weft::try_timeout(session(), 1ms));
         CHECK(co_await elsewhere(weft::current_scheduler(), other.scheduler()));
         CHECK(co_await call_that_blocks() == 42);
+        const std::size_t lines = co_await lines_of("/proc/self/status");
+        CHECK(lines > 10);
         CHECK(co_await through_a_channel() == 55);
         CHECK(co_await adapted() == 42);
         co_await whole_life();
