@@ -123,7 +123,9 @@ WEFT_API int weft_connect(weft_io *io, weft_descriptor descriptor, const weft_en
 /** Accepts a connection: io->accepted is a new descriptor of the same runtime, and the caller's to close. Nagle's algorithm is off.
  *  Params:   io        not NULL, idle
  *            listener  of weft_tcp_listen
- *  Results:  WEFT_OK; WEFT_ELIMIT (no free descriptor; the connection still waits); WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ESYSTEM.
+ *  Results:  WEFT_OK; WEFT_ELIMIT (no free descriptor; the connection still waits: wait, too, before the next try);
+ *            WEFT_ENOMEM (the system's memory, and the connection still waits; or weft's, and it was closed); WEFT_ECANCELED; WEFT_ECLOSED;
+ *            WEFT_ESYSTEM.
  *  Threads:  any; one crossing to Go per accepted connection.
  *  Since:    0.1 */
 WEFT_API int weft_accept(weft_io *io, weft_descriptor listener) WEFT_NOEXCEPT;
@@ -133,14 +135,15 @@ WEFT_API int weft_accept(weft_io *io, weft_descriptor listener) WEFT_NOEXCEPT;
  *            data    not NULL unless length is 0; length 0 completes at once
  *            flags   0 or WEFT_IO_ALL
  *  Results:  WEFT_OK, io->count bytes (0: end of stream); WEFT_EOF (WEFT_IO_ALL and the stream ended first; io->count tells
- *            how much came); WEFT_ECONNRESET; WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ENOTCONN; WEFT_ESYSTEM.
+ *            how much came); WEFT_ECONNRESET; WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ENOTCONN; WEFT_ENOMEM; WEFT_ESYSTEM.
  *  Threads:  any; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_recv(weft_io *io, weft_descriptor descriptor, void *data, size_t length, uint32_t flags) WEFT_NOEXCEPT;
 
 /** Sends from one buffer: completes when some bytes, or with WEFT_IO_ALL all bytes, are the system's. Never raises SIGPIPE.
  *  Params:   as weft_recv
- *  Results:  WEFT_OK, io->count bytes; WEFT_EPIPE; WEFT_ECONNRESET; WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ENOTCONN; WEFT_ESYSTEM.
+ *  Results:  WEFT_OK, io->count bytes; WEFT_EPIPE; WEFT_ECONNRESET; WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ENOTCONN; WEFT_ENOMEM;
+ *            WEFT_ESYSTEM.
  *  Threads:  any; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_send(weft_io *io, weft_descriptor descriptor, const void *data, size_t length,
