@@ -37,6 +37,24 @@
 #define FAULTS_MEMORY 1
 #endif
 
+/* ThreadSanitizer's functions stand in the program itself, and must go on seeing the calls. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FAULTS_REAL(name) __interceptor_##name
+#define FAULTS_DECLARE(name) extern __typeof__(name) __interceptor_##name;
+FAULTS_DECLARE(recv)
+FAULTS_DECLARE(recvmsg)
+FAULTS_DECLARE(send)
+FAULTS_DECLARE(sendmsg)
+FAULTS_DECLARE(accept4)
+FAULTS_DECLARE(socket)
+FAULTS_DECLARE(connect)
+FAULTS_DECLARE(write)
+FAULTS_DECLARE(epoll_wait)
+FAULTS_DECLARE(pthread_create)
+#endif
+#endif
+
 #define FAULTS(X)                                                                       \
     X(interrupted)  /* EINTR from anything */                                           \
     X(short_receive) /* of a socket whose receives may be short although more is there */ \
@@ -101,12 +119,17 @@ static bool struck(fault which, const void *caller)
 }
 
 #define STRUCK(which) struck(FAULT_##which, __builtin_return_address(0))
-#define REAL(name)                                            \
+#define NEXT(name)                                            \
     static __typeof__(&name) real;                            \
     if (real == NULL) {                                       \
         void *found_ = dlsym(RTLD_NEXT, #name);               \
         memcpy(&real, &found_, sizeof found_);                \
     }
+#ifdef FAULTS_REAL
+#define REAL(name) __typeof__(&name) real = FAULTS_REAL(name);
+#else
+#define REAL(name) NEXT(name)
+#endif
 
 static ssize_t fails(int error)
 {
@@ -215,7 +238,7 @@ int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
 
 long syscall(long number, ...)
 {
-    REAL(syscall)
+    NEXT(syscall)
     va_list list;
     long a[6];
     va_start(list, number);
@@ -249,7 +272,7 @@ void *calloc(size_t count, size_t size) { return STRUCK(no_memory) ? NULL : __li
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    REAL(aligned_alloc)
+    NEXT(aligned_alloc)
     return STRUCK(no_memory) ? NULL : real(alignment, size);
 }
 #endif

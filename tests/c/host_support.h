@@ -18,6 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static inline void also(const char *variable, const char *options)
+{
+    char all[512];
+    const char *before = getenv(variable);
+    snprintf(all, sizeof all, "%s:%s", before != NULL ? before : "", options);
+    setenv(variable, all, 1);
+}
+
 /* Runs this program again with a scenario's name, by exec, so that it is a process of its own from the first instruction on;
  * returns its wait status. The sanitizers leave faults alone there. */
 static inline pid_t begin_scenario(const char *name)
@@ -25,8 +33,8 @@ static inline pid_t begin_scenario(const char *name)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        setenv("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0", 1);
-        setenv("TSAN_OPTIONS", "handle_segv=0", 1);
+        also("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0");
+        also("TSAN_OPTIONS", "handle_segv=0");
         execl("/proc/self/exe", "scenario", name, (char *)NULL);
         _exit(120);
     }

@@ -38,7 +38,8 @@ WEFT_API int64_t weft_now_ns(void) WEFT_NOEXCEPT;
  *  Params:   runtime      whose worker runs it
  *            timer        not NULL; timer->op.run not NULL; idle (zeroed, or its run has begun)
  *            deadline_ns  point in time; see the head of this file
- *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EBADHANDLE; WEFT_EBUSY (already started); WEFT_ESTOPPED; WEFT_EFORKED.
+ *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EBADHANDLE; WEFT_EBUSY (pending; one that has fired, and whose run has not begun, is not
+ *            recognised); WEFT_ESTOPPED; WEFT_EFORKED.
  *  Owns:     the timer is weft's from WEFT_OK until run begins. To give up its memory earlier: weft_timer_cancel.
  *  Threads:  any; never blocks, never calls back.
  *  Cancel:   weft_timer_cancel, and stop, complete it with WEFT_ECANCELED.
