@@ -236,15 +236,14 @@ static void close_pair(int n)
 
 static void transfer(int n, uint8_t how)
 {
+    static item second; /* in place of one that is under way */
     item *i = how & 1 ? &sends[n] : &receives[n];
+    if (!idle(i)) i = &second;
     uint32_t flags = how >> 1 & 3;
     size_t length = how >> 3 & 15;
-    bool was_idle = idle(i);
-    if (was_idle) {
-        bool keep = how & 128 && i->as.io.op.run != NULL; /* used again as it is */
-        if (!keep) memset(&i->as, 0, sizeof i->as);
-        i->as.io.op.run = runs;
-    }
+    bool keep = how & 128 && i->as.io.op.run != NULL; /* used again as it is */
+    if (!keep) memset(&i->as, 0, sizeof i->as);
+    i->as.io.op.run = runs;
     weft_descriptor descriptor = descriptors[n];
     int rc = how & 1 ? weft_send(&i->as.io, descriptor, i->data, length, flags) : weft_recv(&i->as.io, descriptor, i->data, length, flags);
     if (flags > WEFT_IO_ALL)
@@ -258,7 +257,11 @@ static void transfer(int n, uint8_t how)
     else if (rc == 1)
         MUST(i->as.io.count <= length);
     else
-        MUST(rc == WEFT_EBUSY && !was_idle);
+        MUST(rc == WEFT_EBUSY && i == &second);
+    if (i == &second && rc == WEFT_OK) {
+        MUST(weft_io_cancel(&i->as.io) != WEFT_EINVAL);
+        wait_until_idle(i);
+    }
 }
 
 static void peer_acts(int n, uint8_t how)

@@ -11,6 +11,8 @@
  *
  * A descriptor is owned by weft from open to close and set to non-blocking mode. It takes one op that receives (recv, accept)
  * and one that sends (send, connect) at a time; a second one in the same direction gets WEFT_EBUSY.
+ * An op is idle when it is zeroed, when it completed at once, and once its run has begun. To start one that waits gets WEFT_EBUSY, too; one
+ * whose run is queued is not recognised.
  * An op that succeeded although it was cancelled reports its success: bytes and accepted sockets are never lost.
  * Buffers belong to the op from its start until its result.
  */
