@@ -15,7 +15,8 @@ int lane_thread_make(pthread_t *handle, uint64_t stack_bytes, void *(*main)(void
 /* Starts count threads for the runtime in a slot; each calls weftgo_thread_main(slot, index). All or none: WEFT_OK, WEFT_ELIMIT or WEFT_ENOMEM. */
 int lane_threads_start(uint32_t slot, uint32_t count, uint64_t stack_bytes, const char *name);
 
-/* First thing that a thread does inside Go, which has unblocked signals that it uses itself (SIGCHLD, SIGPROF, SIGURG): blocks them again. */
+/* First thing that a thread does inside Go, which has unblocked signals that it uses itself (SIGURG; SIGCHLD and SIGPROF unless it
+ * was built by cmake/weft-go.cmake): blocks them again. */
 void lane_threads_enter(void);
 
 /* Waits until they have ended. Once per start. */

@@ -6,6 +6,8 @@
  *           WEFT_EBADHANDLE. Ops, timers, sources and registrations are memory of the caller's (op.h has the rules).
  * Errors    0 or a negative code of error.h; functions that can return a positive value say so. No errno, no thread-local
  *           last error. errno, the locale and the floating-point environment of the caller stay as they are.
+ * Memory    what a call needs it asks for, and says WEFT_ENOMEM. Queues grow by themselves: when there is no memory for that, which no call
+ *           could report, the program ends with a message.
  * Threads   every function may be called from any thread unless it says otherwise.
  * Time      nanoseconds of the monotonic clock (timer.h).
  * Process   - The library holds one Go runtime, which starts when the library is loaded. It is never unloaded: dlclose has no effect.

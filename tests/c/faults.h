@@ -65,7 +65,8 @@ FAULTS_DECLARE(pthread_create)
     X(spurious)     /* an event that has no cause: the op's call is then refused */     \
     X(woken)        /* a sleep that ends for no reason */                               \
     X(no_thread)    /* EAGAIN from pthread_create */                                    \
-    X(no_memory)    /* NULL */
+    X(no_memory)    /* NULL from what makes runtimes and records */                     \
+    X(no_growth)    /* NULL from malloc; Go, too, ends the program then */
 
 typedef enum fault {
 #define FAULT_(name) FAULT_##name,
@@ -267,6 +268,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 
 #if FAULTS_MEMORY
 extern void *__libc_calloc(size_t count, size_t size); /* dlsym itself allocates */
+
+extern void *__libc_malloc(size_t size);
+
+void *malloc(size_t size) { return STRUCK(no_growth) ? NULL : __libc_malloc(size); }
 
 void *calloc(size_t count, size_t size) { return STRUCK(no_memory) ? NULL : __libc_calloc(count, size); }
 

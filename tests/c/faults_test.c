@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <semaphore.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "faults.h"
 
@@ -319,6 +320,53 @@ static void no_memory_for_descriptors(void **state)
 }
 #endif
 
+#if FAULTS_MEMORY
+/* A queue that cannot grow ends the program: no call is there that could say so. */
+static void grow(weft_op *op)
+{
+    enum { MANY = 100000 };
+    static weft_op many[MANY];
+    atomic_store(&fault_one_in[FAULT_no_growth], 1);
+    for (int i = 0; i < MANY; i++) {
+        many[i].run = op->run;
+        weft_schedule(weft_runtime_current(), &many[i]);
+    }
+}
+
+static int grows(void)
+{
+    static weft_op op = {.run = grow};
+    runtime = start_runtime(1);
+    weft_schedule(runtime, &op);
+    alarm(20);
+    pause();
+    return 1;
+}
+
+static void queue_cannot_grow(void **state)
+{
+    (void)state;
+    int out[2], status;
+    assert_int_equal(pipe(out), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(out[1], 2);
+        execl("/proc/self/exe", "faults_test", "grows", (char *)NULL);
+        _exit(120);
+    }
+    close(out[1]);
+    char said[200] = "";
+    for (size_t at = 0, n = 1; n > 0 && at < sizeof said - 1; at += n) {
+        ssize_t got = read(out[0], said + at, sizeof said - 1 - at);
+        n = got > 0 ? (size_t)got : 0;
+    }
+    close(out[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_non_null(strstr(said, "weft: out of memory while a worker's queue grows"));
+}
+#endif
+
 /* ---- the calls that Go makes itself: the kernel refuses them to one thread, which the library stays on */
 
 typedef struct refusal {
@@ -380,13 +428,18 @@ static void refused_by_the_kernel(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    faults_know((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft_now_ns"));
+#if FAULTS_MEMORY
+    if (argc == 2 && strcmp(argv[1], "grows") == 0) return grows();
+#else
+    (void)argc, (void)argv;
+#endif
     const char *given = getenv("WEFT_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)weft_now_ns();
     printf("seed %llu\n", (unsigned long long)seed);
     atomic_store(&fault_seed, seed);
-    faults_know((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft_now_ns"));
     if (library_begin == 0) return 2;
     const struct CMUnitTest tests[] = {
         IO_TEST(conversations),
@@ -394,6 +447,7 @@ int main(void)
         IO_TEST(runtimes),
 #if FAULTS_MEMORY
         IO_TEST(no_memory_for_descriptors),
+        IO_TEST(queue_cannot_grow),
 #endif
         IO_TEST(refused_by_the_kernel),
     };
