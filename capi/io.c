@@ -151,8 +151,8 @@ static void io_conclude(lane_runtime *runtime, lane_descriptor *descriptor, int 
  *
  * A short receive leaves the queue empty at a moment t within that call. What comes after t is an edge, and so an event that
  * is handled after t, which either sets READY, or finds an op armed. READY, in turn, is only cleared by somebody who makes a
- * call next; the one who claimed the slot just now found it clear (*news is false). So there is nothing, or there is an
- * event still to come; and an op that arms now is found by it. Two things make a receive short although more is there: the
+ * call next, and who forgets the short receive if that call fails; the one who claimed the slot just now found it clear
+ * (*news is false). So there is nothing, or there is an event still to come; and an op that arms now is found by it. Two things make a receive short although more is there: the
  * end of the stream right behind the bytes, which is no edge of its own when both came before the event; and urgent data, at
  * which a receive stops. The event that reports them says so (EPOLLRDHUP, EPOLLPRI) and leaves HANGUP, for good; and it is
  * handled before the receive is made, or comes after it. Mutants DRAINED_ALWAYS, HANGUP_LATE.

@@ -242,6 +242,7 @@ func TestVainCalls(t *testing.T) {
 		"hangup":              {short, func(f *ioFixture) { f.event(0, true) }, 1},
 		"no stream":           {short, func(f *ioFixture) { f.d.Hints.And(^core.HintReceiveDrained) }, 1},
 		"a full one in front": {short, func(f *ioFixture) { f.receives(core.Attempt{Moved: 10}) }, 1},
+		"a failure in front":  {short, func(f *ioFixture) { f.receives(core.Attempt{Err: core.ENoMem}) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newIO(t)
