@@ -71,9 +71,11 @@ void send(std::uint32_t workers, std::uint64_t *random) {
                 received += co_await both->server.receive(piece);
             }
         };
+        // Chosen outside of the co_await: of temporaries within, GCC 12 destroys those of both branches.
+        task<> takes = everything ? drain() : meanwhile(a, 0, take_some);
+        task<> requests = everything ? meanwhile(a, 1, [] {}) : meanwhile_request(a, 1, source);
         const auto [sent, d, r] = co_await weft::when_all(both->client.try_send_all(block) | weft::with_token(source.token()),
-                                                          everything ? drain() : meanwhile(a, 0, take_some),
-                                                          everything ? meanwhile(a, 1, [] {}) : meanwhile_request(a, 1, source));
+                                                          std::move(takes), std::move(requests));
         static_cast<void>(d);
         static_cast<void>(r);
         CHECK(sent.status == (sent.count == block.size() ? WEFT_OK : WEFT_ECANCELED));
