@@ -34,7 +34,7 @@ static inline pid_t begin_scenario(const char *name)
     assert_true(child >= 0);
     if (child == 0) {
         also("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0");
-        also("TSAN_OPTIONS", "handle_segv=0");
+        also("TSAN_OPTIONS", "handle_segv=0:atexit_sleep_ms=0");
         execl("/proc/self/exe", "scenario", name, (char *)NULL);
         _exit(120);
     }
