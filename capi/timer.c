@@ -126,7 +126,7 @@ int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns
         lane_unlock(wheel);
         return lane_complete(runtime, &timer->op);
     }
-    timer->state_ = TIMER_PENDING;
+    __atomic_store_n(&timer->state_, TIMER_PENDING, __ATOMIC_RELAXED);
     earliest = lane_link(wheel, timer, tick);
     lane_unlock(wheel);
     WEFT_TEST_DELAY(lane_timer_published);
@@ -142,17 +142,18 @@ int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout
 }
 
 /* Takes a pending timer out of its wheel; false when it is not pending. where_ and runtime_ are stable while it is; a timer that fires
- * meanwhile is seen under the lock. */
+ * meanwhile is seen under the lock. One that is not pending is seen without: its runtime, and the wheel with it, may be gone. The answer is
+ * the same, so relaxed will do. */
 static bool lane_take_out(weft_timer *timer, lane_runtime **runtime) {
+    if (__atomic_load_n(&timer->state_, __ATOMIC_RELAXED) != TIMER_PENDING) return false;
     *runtime = (lane_runtime *)(uintptr_t)timer->runtime_;
-    if (*runtime == NULL) return false;
     WEFT_TEST_DELAY(lane_timer_found);
     lane_wheel *wheel = &lane_worker_at(*runtime, timer->where_[0])->wheel;
     lane_lock(wheel);
     bool pending = timer->state_ == TIMER_PENDING;
     if (pending) {
         lane_unlink(wheel, timer);
-        timer->state_ = TIMER_IDLE;
+        __atomic_store_n(&timer->state_, TIMER_IDLE, __ATOMIC_RELAXED);
         timer->status = WEFT_ECANCELED;
         wheel->cancelled++;
     }

@@ -137,6 +137,27 @@ static void stop_cancels_every_timer_once(void **state)
 }
 
 /* 100,000 timers: none early, each once, and a crossing per batch, not per timer. */
+static void a_timer_outlives_its_runtime(void **state)
+{
+    (void)state;
+    atomic_long done = 0;
+    alarm_clock fired = new_clock(&done), stopped = new_clock(&done);
+    weft_runtime runtime = start_runtime(1);
+    assert_int_equal(weft_schedule_after(runtime, &fired.timer, 0), WEFT_OK);
+    assert_int_equal(weft_schedule_at(runtime, &stopped.timer, WEFT_NEVER), WEFT_OK);
+    wait_for(&done, 1);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    assert_int_equal(atomic_load(&done), 2);
+    for (int other = 0; other < 2; other++) { /* the second time another runtime has its place */
+        assert_int_equal(weft_timer_remove(&fired.timer), 1);
+        assert_int_equal(weft_timer_cancel(&fired.timer), 1);
+        assert_int_equal(weft_timer_remove(&stopped.timer), 1);
+        assert_int_equal(weft_timer_cancel(&stopped.timer), 1);
+        if (other == 0) runtime = start_runtime(1);
+    }
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
 static void many_timers_and_their_crossings(void **state)
 {
     (void)state;
@@ -222,6 +243,7 @@ int main(void)
         cmocka_unit_test(started_twice),
         cmocka_unit_test(removed_timer_never_runs),
         cmocka_unit_test(stop_cancels_every_timer_once),
+        cmocka_unit_test(a_timer_outlives_its_runtime),
         cmocka_unit_test(many_timers_and_their_crossings),
         cmocka_unit_test(cancel_races_with_firing),
     };

@@ -9,10 +9,14 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include <weft/cancellation.hpp>
+#include <weft/event.hpp>
+#include <weft/runtime.hpp>
 #include <weft/sleep.hpp>
+#include <weft/spawn.hpp>
 #include <weft/sync_wait.hpp>
 #include <weft/this_task.hpp>
 #include <weft/timeout.hpp>
@@ -172,6 +176,30 @@ TEST_CASE("timeout: needs a runtime that runs") {
         }
     }());
     CHECK(stopped);
+}
+
+TEST_CASE("timeout: work that outlives its runtime") {
+    weft::event release;
+    std::atomic<bool> ended{false};
+    std::atomic<bool> waits{false};
+    {
+        weft::runtime pool;
+        weft::spawn(pool.scheduler(), [&]() -> weft::task<> {
+            co_await weft::timeout(
+                [](weft::event &event, std::atomic<bool> &entered) -> weft::task<> {
+                    entered = true;
+                    co_await event.wait();
+                }(release, waits),
+                1h);
+            ended = true;
+        });
+        while (!waits) {
+            std::this_thread::yield();
+        }
+    }
+    CHECK_FALSE(ended);
+    release.set(); // nobody else is left to run it
+    CHECK(ended);
 }
 
 TEST_CASE("timeout: a limit that meets the end of the work, many times") {
