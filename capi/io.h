@@ -37,7 +37,7 @@ enum { IO_RECEIVE = 1, IO_SEND, IO_RECEIVE_BUFFERS, IO_SEND_BUFFERS, IO_ACCEPT, 
 
 /* Waits at most timeout_ns (negative: for ever; 0: not at all) for events, and queues the ops that can go on at the worker
  * itself: the first event's newest, or, for a worker that does not wait and so has others to run, all behind those. Owner only. A wake
- * ends it early. Returns the number of events, wakes not counted. */
+ * ends it early; one that does not wait hands a wake on to the keeper. Returns the number of events, wakes not counted. */
 uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_ns);
 void lane_poll_wake(lane_runtime *runtime); /* ends one lane_poll, or the next; any thread */
 

@@ -66,16 +66,21 @@ static inline void event_direction(lane_descriptor *descriptor, int direction, l
 
 uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_ns) {
     struct epoll_event events[BATCH];
+    WEFT_TEST_DELAY(lane_poll_waits);
     int saved = errno;
     int n = wait_ns(runtime->epoll, events, timeout_ns);
     errno = saved;
     WEFT_TEST_DELAY(lane_poll_woken);
     bool behind = timeout_ns == 0;
+    bool woken = false;
     uint32_t count = 0;
     for (int k = 0; k < n; k++) {
         int i = behind ? k : n - 1 - k; /* last first: the worker takes its newest op first */
         uint64_t data = events[i].data.u64;
-        if (data == IO_WAKE_DATA) continue;
+        if (data == IO_WAKE_DATA) {
+            woken = true;
+            continue;
+        }
         count++;
         lane_descriptor *descriptor = event_descriptor(runtime, data);
         if (descriptor == NULL) continue;
@@ -91,6 +96,14 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         if ((what & SENDS) && (atomic_load_explicit(&descriptor->slot[LANE_SEND], memory_order_seq_cst) & LANE_SLOT_OWNER) != 0)
             event_direction(descriptor, LANE_SEND, worker, behind);
         if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker, behind);
+    }
+    /* A wake is for the keeper, who sleeps in here (lane_notify). He may have come after this worker looked for one (lane_check),
+     * and would sleep on without it, while nobody wakes another: so it is handed on. It was written after he was announced, and
+     * the event has brought that along. A keeper who comes later, or was woken by something else, is woken once too often. Mutant
+     * WAKE_SWALLOWED. */
+    if (woken && behind) {
+        uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
+        if (keeper != 0 && keeper != worker->index + 1) lane_poll_wake(runtime);
     }
     if (count != 0) {
         lane_count(&worker->io_events, count);

@@ -57,3 +57,6 @@ func (w *WorkerMemory) InitQueue(m Memory) bool { return w.initQueue(m) }
 
 // FreeQueue takes them back.
 func (w *WorkerMemory) FreeQueue(m Memory) { w.freeQueue(m) }
+
+// PollTurn is the monitor's turn at the poller.
+func (r *Runtime) PollTurn() { r.pollTurn(&r.monitorPoll, &r.shared.IOEvents, true) }

@@ -74,10 +74,11 @@ type fixture struct {
 var nextID uint64
 
 // start starts a runtime that the test stops, at the latest, when it ends.
-func start(t testing.TB, workers int) *fixture {
+func start(t testing.TB, workers int) *fixture { return startWith(t, workers, nothingToPoll{}) }
+
+func startWith(t testing.TB, workers int, poller core.Poller) *fixture {
 	memory := shared[core.RuntimeMemory](t)
 	nextID += 1 << 8
-	poller := nothingToPoll{}
 	f := &fixture{lane: purelane.New(purelane.Memory{}, poller, call)}
 	r, err := core.New(core.Config{
 		Shared: memory, ID: nextID + 1, Workers: workers, CPUs: workers, Lane: f.lane, Memory: purelane.Memory{},

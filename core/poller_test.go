@@ -1,6 +1,13 @@
 package core_test
 
-import "weft/core"
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"weft/core"
+)
 
 // nothingToPoll is a poller for runtimes without descriptors.
 type nothingToPoll struct{}
@@ -13,3 +20,29 @@ func (nothingToPoll) Interrupt(int32, *core.IO) bool                          { 
 func (nothingToPoll) Poll(int64, func(*core.Op)) int                          { return 0 }
 func (nothingToPoll) Wake()                                                   {}
 func (nothingToPoll) Close()                                                  {}
+
+// countsWakes is one that is woken.
+type countsWakes struct {
+	nothingToPoll
+	wakes atomic.Int32
+}
+
+func (c *countsWakes) Wake() { c.wakes.Add(1) }
+
+// A turn of the poller may take the wake of a keeper who has just gone to sleep: it hands one on.
+func TestTurnOfThePollerHandsTheWakeOn(t *testing.T) {
+	poller := &countsWakes{}
+	f := startWith(t, 1, poller)
+	gate := make(chan struct{})
+	block := shared[core.Op](t)
+	var begun atomic.Bool
+	block.Run = function(func(*core.Op) { begun.Store(true); <-gate })
+	require.NoError(t, f.Schedule(block))
+	eventually(t, begun.Load, "the worker is busy")
+	f.PollTurn()
+	require.Zero(t, poller.wakes.Load())
+	close(gate)
+	eventually(t, func() bool { return f.Shared().Keeper.Load() != 0 }, "the worker sleeps")
+	f.PollTurn()
+	require.EqualValues(t, 1, poller.wakes.Load())
+}

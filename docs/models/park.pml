@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check: expect: pass */
 /* check: -DPOLLER expect: pass */
+/* check: -DPOLLER -DTURN expect: pass */
 /* check: -DTIMER expect: pass */
 /* check: -DMUTANT_NO_SECOND_LOOK expect: fail */
 /* check: -DMUTANT_LOOK_BEFORE_ANNOUNCING expect: fail */
@@ -11,12 +12,14 @@
 /* check: -DTIMER -DMUTANT_NO_SECOND_LOOK_AT_TIMERS expect: fail */
 /* check: -DTIMER -DMUTANT_HURRY_BEFORE_PUBLISHING expect: fail */
 /* check: -DMUTANT_STOP_FORGETS_SLEEPERS expect: fail */
+/* check: -DPOLLER -DTURN -DMUTANT_WAKE_SWALLOWED expect: fail */
 /*
  * park.pml: parking and waking: two workers, two producers outside, one of them injecting again, the poller or a timer as what ends the keeper's
- * sleep, and a stop in the middle.
+ * sleep, somebody who gives the poller a turn meanwhile, and a stop in the middle.
  *
- * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin), capi/lane.c (lane_inject, lane_drain),
- *        capi/timer.c (lane_hurry); core/stop.go (Stop, drained); core/purelane/park.go (the same in Go).
+ * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin), capi/lane.c (lane_inject, lane_drain,
+ *        lane_poll_in_turn), capi/poll_linux.c (lane_poll), capi/timer.c (lane_hurry); core/runtime.go (pollTurn), core/stop.go (Stop, drained);
+ *        core/purelane/park.go (the same in Go).
  * Words: inject, idle, waking, keeper, sleep_until, state are the words of lane_runtime; park[w] is lane_worker.park. All accesses are
  *        sequentially consistent, as in the code.
  *
@@ -92,7 +95,7 @@ inline wake(w) {          /* lane_wake */
 
 proctype worker(byte w) {
     byte how, victim, until;
-    bit go, mine;
+    bit go, mine, sleeps;
 again:
     do
     :: true ->
@@ -158,23 +161,28 @@ again:
                  :: park[w] == ANNOUNCED ->
 #endif
 #ifdef POLLER
-                    park[w] = IN_POLLER
+                    park[w] = IN_POLLER;
 #else
-                    park[w] = PARKED
+                    park[w] = PARKED;
 #endif
+                    sleeps = 1
                  :: else
                  fi
              };
              /* the sleep: a wake, or the deadline */
              if
-             :: park[w] == PARKED || park[w] == IN_POLLER ->
+             :: sleeps ->
                 if
-                :: park[w] == NOTIFIED && !eventfd
+#ifdef POLLER
                 :: eventfd -> eventfd = 0
+#else
+                :: park[w] == NOTIFIED
+#endif
                 :: until == 1 && due
                 fi
              :: else
-             fi
+             fi;
+             sleeps = 0
           fi;
           sleep_until = 0;
           keeper = 0;
@@ -236,6 +244,20 @@ proctype producer(byte ops) {
     producing--
 }
 
+#ifdef TURN
+proctype turn() {         /* a busy worker's (lane_check, lane_poll), or the monitor's */
+    bit woken;
+    if
+    :: keeper == 0 ->
+       atomic { if :: eventfd -> eventfd = 0; woken = 1 :: else fi };
+#ifndef MUTANT_WAKE_SWALLOWED
+       if :: woken && keeper != 0 -> eventfd = 1 :: else fi
+#endif
+    :: else
+    fi
+}
+#endif
+
 #ifdef TIMER
 proctype starter() {      /* weft_schedule_at from outside, and the clock */
     byte how;
@@ -266,7 +288,11 @@ init {
 #ifdef TIMER
         producing = 2; run producer(1); run starter()
 #else
+#ifdef TURN
+        producing = 2; run producer(1); run producer(1); run turn()
+#else
         producing = 2; run producer(2); run producer(1)
+#endif
 #endif
     };
     (producing == 0);
