@@ -380,7 +380,10 @@ int weft_take_local(weft_runtime handle, const void *runnable) {
             taken = lane_ring_take_back(&worker->deque, (uint64_t)(uintptr_t)runnable);
     }
     lane_leave(worker);
-    if (taken) atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed); /* it is an op that begins */
+    if (taken) {
+        atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed); /* it is an op that begins */
+        tsan_acquire(runnable);
+    }
     return taken;
 }
 
