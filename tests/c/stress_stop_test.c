@@ -257,14 +257,12 @@ static void last_handle_dropped_inside_a_task(uint32_t workers, uint64_t *random
 {
     for (long round = 0; round < 30 * stress_scale(); round++) {
         dropping all = {.op = {.run = drop}, .runtime = stressed(workers)};
-        long accepted = 0;
         for (int i = 0; i < DROPPED; i++) all.others[i] = (flagged){.op = {.run = flag}, .ran = 0};
         if (weft_schedule(all.runtime, &all.op) != WEFT_OK) abort();
         bool taken[DROPPED];
         for (int i = 0; i < DROPPED; i++) {
             stress_wait(random, 3000);
             taken[i] = weft_schedule(all.runtime, &all.others[i].op) == WEFT_OK;
-            accepted += taken[i];
         }
         wait_until(&all.destroyed, 1);
         for (int i = 0; i < DROPPED; i++)
