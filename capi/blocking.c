@@ -139,7 +139,7 @@ static void dequeue(blocking_pool *pool, weft_blocking *op) {
     else
         kind->last = previous;
     if (previous != NULL)
-        previous->op.next_ = &next->op;
+        previous->op.next_ = (weft_op *)next; /* NULL stays NULL */
     else
         kind->first = next;
     level_add(&pool->waiting, -1u);
