@@ -301,7 +301,7 @@ void blocking_close(uint32_t slot) {
         for (weft_blocking *op; (op = pool->kinds[i].last) != NULL;) {
             dequeue(pool, op);
             set_state(op, BLOCKING_RUNNING);
-            op->op.next_ = &cancelled->op;
+            op->op.next_ = (weft_op *)cancelled;
             cancelled = op;
         }
     }

@@ -1,6 +1,7 @@
 package core
 
-// Stats are the counters of one worker or of a whole runtime: weft_stats of include/weft/c/runtime.h without its size, in its order.
+// Stats are the counters of one worker or of a whole runtime: weft_stats of include/weft/c/runtime.h, in its order,
+// without its size and what the blocking pool counts, which is C's.
 type Stats struct {
 	OpsRun          uint64
 	Crossings       uint64

@@ -175,7 +175,7 @@ private:
 /// there: weft_runtime_current() is none, and sync_wait is allowed.
 /// Resumes on the awaiting task's home. Cancel: a call that waits for a thread never starts, and operation_cancelled is thrown;
 /// one that runs is waited for, and its result given. A function that takes a cancellation_token gets the task's, to look at.
-/// Stop: as a cancel. Throws runtime_stopped; error(errc::bad_handle) if the task lives on no runtime;
+/// Stop: as a cancel, but the token does not tell it. Throws runtime_stopped; error(errc::bad_handle) if the task lives on no runtime;
 /// error(errc::limit_reached) if the system has no thread for it. Single use.
 template <class F>
     requires detail::blocking_function<std::decay_t<F>>

@@ -56,8 +56,8 @@ public:
 
     [[nodiscard]] weft::scheduler scheduler() const noexcept { return weft::scheduler(runtime_); }
 
-    /// Refuses new work, cancels pending timers and I/O (their awaits throw operation_cancelled), runs what is queued,
-    /// and joins the workers. On a worker of this runtime it only begins that. May be called twice.
+    /// Refuses new work, cancels pending timers, I/O, lookups and blocking calls that have not begun (their awaits throw
+    /// operation_cancelled), waits for blocking calls that have, runs what is queued, and joins the threads. On a worker of this runtime, or in a blocking call of it, it only begins that. May be called twice.
     void stop() noexcept { weft_runtime_stop(runtime_); }
 
     /// The counters of the whole runtime. Throws error.
