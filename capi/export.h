@@ -6,15 +6,15 @@
 #ifndef WEFT_EXPORT_H
 #define WEFT_EXPORT_H
 
-#include <stdint.h>
+#include "weft.h"
 
 #include "weft.h"
 
 /* export_runtime.go */
-extern int weftgo_runtime_create(uint32_t workers, uint64_t stack_bytes, uint32_t blocking_threads, char *name, uint64_t *id);
+extern int weftgo_runtime_create(weft_runtime_config *config, uint64_t *id); /* config is complete */
 extern int weftgo_runtime_stop(uint64_t id, int wait);
 extern int weftgo_runtime_destroy(uint64_t id, int wait);
-extern void weftgo_thread_main(uint32_t slot, uint32_t index);
+extern void weftgo_thread_main(uint32_t slot, int32_t index); /* LANE_MONITOR_THREAD or a worker's */
 
 /* export_io.go */
 extern int weftgo_descriptor_open(uint64_t runtime, int32_t system, uint32_t kind, uint64_t *handle);

@@ -4,6 +4,7 @@ package capi
 #include "blocking.h"
 #include "file.h"
 #include "threads.h"
+#include "watch.h"
 */
 import "C"
 
@@ -31,21 +32,31 @@ func codeOf(err error) C.int {
 	return C.WEFT_ESYSTEM
 }
 
+// errorOf is the inverse of codeOf.
+func errorOf(code C.int) error {
+	if code == C.WEFT_OK {
+		return nil
+	}
+	return core.Error(code)
+}
+
 //export weftgo_runtime_create
-func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, blockingThreads C.uint32_t, name *C.char, id *C.uint64_t) (code C.int) {
+func weftgo_runtime_create(config *C.weft_runtime_config, id *C.uint64_t) (code C.int) {
 	defer guard(&code)
 	e := reserve()
 	if e == nil {
 		return C.WEFT_ELIMIT
 	}
 	cpus := runtime.GOMAXPROCS(0)
+	workers, most := int(config.workers), int(config.max_workers)
 	if workers == 0 {
-		workers = C.uint32_t(min(cpus, core.WorkersMax))
+		workers = min(cpus, most)
 	}
 	r, err := core.New(core.Config{
 		Shared:     shared(e.slot),
 		ID:         e.id,
-		Workers:    int(workers),
+		Workers:    workers,
+		Most:       most,
 		CPUs:       cpus,
 		Lane:       lane{},
 		Memory:     memory{},
@@ -53,14 +64,17 @@ func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, blockingTh
 		Call:       call,
 		Cancel:     e.cancel,
 		Asymmetric: bool(C.lane_asymmetric),
-		Start: func(count int, main func(i int)) error {
+		Start: func(workers int, main func(i int)) error {
 			e.main = main
-			C.blocking_open(C.uint32_t(e.slot), C.uint64_t(e.id), blockingThreads, stackBytes, name)
-			if rc := C.lane_threads_start(C.uint32_t(e.slot), C.uint32_t(count), stackBytes, name); rc != 0 {
-				return core.Error(rc)
+			C.blocking_open(C.uint32_t(e.slot), C.uint64_t(e.id), config.blocking_threads, config.stack_bytes, config.name)
+			report := C.watch_report{
+				runtime: C.weft_runtime{id: C.uint64_t(e.id)}, callback: config.on_stall, context: config.stall_context,
+				after_ns: config.stall_ns, log: config.flags&C.WEFT_RUNTIME_LOG_STALLS != 0,
 			}
-			return nil
+			C.watch_begin(C.uint32_t(e.slot), &report)
+			return errorOf(C.lane_threads_start(C.uint32_t(e.slot), C.uint32_t(workers), config))
 		},
+		Add: func(i int) error { return errorOf(C.lane_threads_add(C.uint32_t(e.slot), C.uint32_t(i))) },
 	})
 	if err != nil {
 		e.release()
@@ -74,7 +88,7 @@ func weftgo_runtime_create(workers C.uint32_t, stackBytes C.uint64_t, blockingTh
 }
 
 //export weftgo_thread_main
-func weftgo_thread_main(slot, index C.uint32_t) {
+func weftgo_thread_main(slot C.uint32_t, index C.int32_t) {
 	table.mu.Lock()
 	main := table.entries[slot].main
 	table.mu.Unlock()

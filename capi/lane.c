@@ -27,6 +27,7 @@ enum {
 };
 
 LANE_TLS lane_worker *lane_self;
+LANE_TLS uint64_t lane_watched;
 lane_runtime lane_table[LANE_RUNTIMES_MAX];
 _Atomic uint32_t lane_forked;
 
@@ -231,7 +232,7 @@ static bool lane_drain(lane_worker *worker, lane_runtime *runtime) {
 }
 
 static bool lane_timer_due(const lane_runtime *runtime, int64_t now) {
-    for (uint32_t i = 0; i < runtime->worker_count; i++)
+    for (uint32_t i = 0; i < lane_active(runtime); i++)
         if (atomic_load_explicit(&lane_worker_at(runtime, i)->wheel.earliest, memory_order_relaxed) <= now) return true;
     return false;
 }
@@ -254,6 +255,7 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     else if (passed > CHECK_LONG_NS && worker->check_interval > 1)
         worker->check_interval /= 2;
     if (lane_length(worker) >= 2 && lane_any_idle(runtime)) lane_wake_one(runtime);
+    if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
     /* A keeper who sleeps minds both himself. */
     if (atomic_load_explicit(&runtime->keeper, memory_order_relaxed) != 0) return 0;
     if (lane_timer_due(runtime, now)) return LANE_TIMERS;
@@ -327,21 +329,25 @@ uint32_t lane_run(lane_worker *worker) {
             lane_leave(worker);
         } else {
             runnable = lane_turn(worker, runtime, ticks, &fair, &reason);
-            if (reason != 0) return reason;
+            if (reason != 0) break;
         }
         if (LANE_LIKELY(runnable != NULL)) {
+            atomic_store_explicit(&worker->running, (uint64_t)(uintptr_t)runnable->run, memory_order_relaxed);
             atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
             WEFT_TEST_DELAY(lane_run_taken);
             tsan_acquire(runnable);
             runnable->run(runnable);
             continue;
         }
+        atomic_store_explicit(&worker->running, 0, memory_order_relaxed);
         if (lane_drain(worker, runtime)) continue;
         reason = lane_park(worker);
-        if (reason != 0) return reason;
+        if (reason != 0) break;
         fair = (lane_fairness){.until_check = worker->check_interval};
         worker->turn_at = ticks + lane_turn_interval(worker);
     }
+    atomic_store_explicit(&worker->running, 0, memory_order_relaxed);
+    return reason;
 }
 
 /* The public calls. */

@@ -4,6 +4,7 @@ package capi
 #include <stdlib.h>
 #include <string.h>
 #include "crossing.h"
+#include <sys/mman.h>
 #include "lane_internal.h"
 #include "threads.h"
 
@@ -22,6 +23,13 @@ static void *lane_alloc(size_t bytes) {
 	void *memory = aligned_alloc(128, rounded);
 	if (memory != NULL) memset(memory, 0, rounded);
 	return memory;
+}
+
+static void lane_rouse(lane_worker *worker) { lane_futex_wake(&worker->life); }
+
+static void *lane_map(size_t bytes) {
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 static void lane_end_watch(lane_runtime *runtime) {
@@ -55,17 +63,25 @@ func (lane) Wake(r *core.RuntimeMemory, w *core.WorkerMemory) {
 
 func (lane) WakeOne(r *core.RuntimeMemory) { C.lane_wake_one(memoryOf(r)) }
 
+func (lane) Rest(w *core.WorkerMemory) bool { return bool(C.lane_rest(workerOf(w))) }
+
+func (lane) Rouse(w *core.WorkerMemory) { C.lane_rouse(workerOf(w)) }
+
 func (lane) Barrier() { C.lane_barrier() }
 
 func (lane) Pause(spins uint32) { C.lane_pause(C.uint32_t(spins)) }
 
 func (lane) Now() int64 { return int64(C.lane_now()) }
 
-// memory is core.Memory from C's heap; the rings that it gives out are grown and freed by C, too.
+// memory is core.PageMemory from C's heap; the rings that it gives out are grown and freed by C, too.
 type memory struct{}
 
 func (memory) Alloc(bytes uintptr) unsafe.Pointer { return C.lane_alloc(C.size_t(bytes)) }
 
 func (memory) Free(p unsafe.Pointer) { C.free(p) }
+
+func (memory) Map(bytes uintptr) unsafe.Pointer { return C.lane_map(C.size_t(bytes)) }
+
+func (memory) Unmap(p unsafe.Pointer, bytes uintptr) { C.munmap(p, C.size_t(bytes)) }
 
 func call(function, argument uintptr) { C.lane_call(C.uintptr_t(function), C.uintptr_t(argument)) }

@@ -32,6 +32,9 @@ enum { LANE_FREE = 0, LANE_RUNNING = 1, LANE_STOPPING = 2, LANE_STOPPED = 3 };
 /* lane_worker.park */
 enum { LANE_AWAKE = 0, LANE_ANNOUNCED = 1, LANE_PARKED = 2, LANE_PARKED_IN_POLLER = 3, LANE_NOTIFIED = 4 };
 
+/* lane_worker.life: core/shared.go tells who goes where */
+enum { LANE_ABSENT = 0, LANE_STARTING = 1, LANE_RUNS = 2, LANE_ASKED = 3, LANE_CACHED = 4, LANE_DISMISSED = 5, LANE_LEAVING = 6 };
+
 /* lane_runtime.monitor */
 enum { LANE_MONITOR_AWAKE = 0, LANE_MONITOR_ASLEEP = 1, LANE_MONITOR_ENDS = 2 };
 
@@ -44,6 +47,8 @@ enum {
     LANE_TIMERS = 2, /* a timer is due somewhere */
     LANE_POLL = 3,   /* nobody has polled for a while: every worker is held up, or cannot do it without Go */
     LANE_STOP = 4,   /* the runtime is stopping, and nothing is left here */
+    LANE_RETIRE = 5, /* the monitor has asked this worker to leave */
+    LANE_REPLACE = 6, /* to the monitor: a worker is held up, and another is to take its place */
 };
 
 /* One timer wheel: Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987. Ticks of 2^14 ns, levels of 64 slots. */
@@ -85,6 +90,7 @@ typedef struct lane_worker {
     uint64_t runtime_id;                 /* immutable: its handle */
     _Atomic uint64_t accepts;            /* atomic: runtime_id while new ops are accepted, else 0; written by stop */
     uint64_t turn_at;                    /* owner: ticks of the op that is chosen by lane_turn and not from the newest end */
+    _Atomic uint64_t running;            /* atomic: function of the op that runs, 0 outside of one; owner writes, the monitor reads */
     /* Owner's, used now and then. */
     uint64_t io_streak_tick; /* owner: ticks of the op that io_streak counts for */
     uint32_t io_streak;                  /* owner: I/O ops completed at once in that op */
@@ -107,6 +113,13 @@ typedef struct lane_worker {
     _Atomic uint64_t stalled;             /* atomic: ticks at which the monitor found the worker stalled; its last op may be taken */
     /* Wakers' line. */
     _Alignas(128) _Atomic uint32_t park; /* atomic: LANE_AWAKE ...; the futex word */
+    _Atomic uint32_t life;               /* atomic: LANE_ABSENT ...; the futex word of a cached worker */
+    _Atomic uint32_t thread;             /* atomic: the system's number of the thread */
+    uint32_t reserved;
+    _Atomic int64_t replaces_since;   /* atomic: ns at which the stall was seen that this worker was started for; 0: none */
+    _Atomic uint64_t recoveries;      /* statistics: times that it began to run for a held-up one, */
+    _Atomic int64_t recovery_total;   /* ns from replaces_since until then, all together, */
+    _Atomic int64_t recovery_longest; /* and the longest */
     _Alignas(128) lane_wheel wheel;
 } lane_worker;
 
@@ -139,12 +152,15 @@ typedef struct lane_descriptor {
 struct lane_runtime {
     _Alignas(128) _Atomic uint64_t id; /* atomic: handle; 0 when free */
     _Atomic uint32_t state;            /* atomic: LANE_FREE ... */
-    uint32_t worker_count;             /* immutable while it runs */
-    uint64_t workers;                  /* immutable while it runs: address of lane_worker[worker_count] */
+    uint32_t worker_count;             /* immutable while it runs: the base, workers that are always there */
+    uint64_t workers;                  /* immutable while it runs: address of lane_worker[worker_max] */
     uint32_t asymmetric;               /* immutable: 1 when thieves have a process-wide barrier */
     uint32_t cpus;                     /* immutable: CPUs that this process may use */
     int32_t epoll;                     /* immutable: the poller's descriptor, or -1 */
     int32_t wake_event;                /* immutable: eventfd in it, or -1 */
+    uint32_t worker_max;               /* immutable: places for workers */
+    _Atomic uint32_t active;           /* atomic: places that may hold anything; all beyond are empty. The monitor writes */
+    _Atomic uint32_t begun;            /* atomic: places that have ever been used. The monitor writes */
     /* Producers' line. */
     _Alignas(128) _Atomic uint64_t inject; /* atomic: newest injected op, linked by next_; or LANE_INJECT_CLOSED */
     _Atomic uint64_t pending; /* atomic: ops that threads of weft's which are no workers will hand back, and 1 until stop has cancelled; 0 is final */
@@ -159,6 +175,14 @@ struct lane_runtime {
     _Atomic uint64_t released;     /* atomic: closed descriptors whose last op has let go, linked by next_free */
     /* Monitor's line. */
     _Alignas(128) _Atomic uint32_t monitor; /* atomic: LANE_MONITOR_AWAKE ...; the futex word */
+    uint32_t reserved;
+    _Atomic int64_t replace_since;   /* monitor: ns at which the stall was seen that asks for a replacement */
+    _Atomic int64_t refused_at;      /* monitor: ns at which a thread was last refused; 0: never */
+    _Atomic uint64_t stalls;         /* monitor writes, statistics; so the next four */
+    _Atomic int64_t stalled_longest;
+    _Atomic uint64_t replacements;
+    _Atomic uint64_t refused;
+    _Atomic uint64_t dismissed;      /* suspicions that came to nothing: the worker had only lost its CPU */
     /* Statistics of threads that are no workers. */
     _Alignas(128) _Atomic uint64_t crossings;
     _Atomic uint64_t wakes;

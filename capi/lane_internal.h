@@ -27,6 +27,7 @@ typedef struct lane_runnable {
 } lane_runnable;
 
 extern LANE_TLS lane_worker *lane_self;            /* the calling thread's worker, or NULL */
+extern LANE_TLS uint64_t lane_watched;             /* handle of the runtime whose monitor the calling thread is, or 0 */
 extern lane_runtime lane_table[LANE_RUNTIMES_MAX]; /* by slot; type-stable, so that a stale handle reads no freed memory */
 extern bool lane_asymmetric;                       /* immutable after load: lane_barrier reaches every thread */
 extern _Atomic uint32_t lane_forked;               /* atomic: 1 in a forked child */
@@ -46,7 +47,7 @@ void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle *
 uint32_t lane_park(lane_worker *worker);                      /* 0: look for ops again; else a reason for Go */
 
 /* watch.c */
-uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until all workers are stalled or the runtime has stopped */
+uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until there is something that only Go can do */
 
 /* os.c */
 int64_t lane_now(void); /* monotonic ns */
@@ -54,6 +55,10 @@ void lane_barrier(void);
 void lane_pause(uint32_t spins);
 void lane_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns); /* INT64_MAX: no deadline */
 void lane_futex_wake(_Atomic uint32_t *word);
+uint32_t lane_thread_number(void);             /* the system's, of the calling thread */
+int64_t lane_thread_cpu(uint32_t thread);      /* ns that a thread of this process has computed; 0 when there is none */
+bool lane_thread_sleeps(uint32_t thread);      /* whether it waits in the system, and not for a CPU */
+void lane_sleep_sharply(void);                 /* the calling thread's sleeps end in time, at the cost of wakes */
 
 static inline lane_runtime *lane_runtime_at(const lane_worker *worker) {
     return (lane_runtime *)(uintptr_t)worker->runtime;
@@ -61,6 +66,13 @@ static inline lane_runtime *lane_runtime_at(const lane_worker *worker) {
 
 static inline lane_worker *lane_worker_at(const lane_runtime *runtime, uint32_t index) {
     return (lane_worker *)(uintptr_t)runtime->workers + index;
+}
+
+/* Places that a search for ops, timers or sleepers has to look at. seq_cst: the monitor stores it before a worker begins in a new place, and so
+ * before that worker's announcement, its ops and its timers; who looks after his own publication sees the place or is seen from it. It costs what
+ * a plain load does on amd64. */
+static inline uint32_t lane_active(const lane_runtime *runtime) {
+    return atomic_load_explicit(&runtime->active, memory_order_seq_cst);
 }
 
 static inline void lane_relax(void) {
@@ -128,7 +140,7 @@ static inline int64_t lane_length(const lane_worker *worker) {
  * load on amd64 and a load-acquire on arm64. */
 static inline bool lane_any_idle(const lane_runtime *runtime) {
     uint64_t idle = atomic_load_explicit(&runtime->idle[0], memory_order_seq_cst);
-    if (LANE_UNLIKELY(runtime->worker_count > 64))
+    if (LANE_UNLIKELY(lane_active(runtime) > 64))
         for (int i = 1; i < LANE_WORKERS_MAX / 64; i++)
             idle |= atomic_load_explicit(&runtime->idle[i], memory_order_seq_cst);
     return idle != 0;

@@ -36,7 +36,7 @@ static inline void lane_wake_monitor(lane_runtime *runtime) {
 static lane_worker *lane_claim(lane_runtime *runtime) {
     uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_relaxed);
     for (int pass = 0; pass < 2; pass++)
-        for (uint32_t word = 0; word * 64 < runtime->worker_count; word++) {
+        for (uint32_t word = 0; word * 64 < lane_active(runtime); word++) {
             uint64_t idle = atomic_load_explicit(&runtime->idle[word], memory_order_seq_cst);
             if (pass == 0 && keeper != 0 && (keeper - 1) / 64 == word) idle &= ~(UINT64_C(1) << ((keeper - 1) & 63));
             WEFT_TEST_DELAY(lane_claim_looked);
@@ -90,7 +90,7 @@ void lane_wake(lane_runtime *runtime, lane_worker *worker) {
 
 static int64_t lane_earliest(const lane_runtime *runtime) {
     int64_t earliest = INT64_MAX;
-    for (uint32_t i = 0; i < runtime->worker_count; i++) {
+    for (uint32_t i = 0; i < lane_active(runtime); i++) {
         int64_t at = atomic_load_explicit(&lane_worker_at(runtime, i)->wheel.earliest, memory_order_seq_cst);
         if (at < earliest) earliest = at;
     }
@@ -102,8 +102,14 @@ static bool lane_injected(const lane_runtime *runtime) {
     return atomic_load_explicit(&runtime->inject, memory_order_seq_cst) > LANE_INJECT_CLOSED;
 }
 
+/* Whether a worker that retires has given us something. seq_cst: giveAway (core/takeover.go) puts it there first and looks for our idle bit second. */
+static bool lane_was_given(const lane_worker *worker) {
+    return atomic_load_explicit(&worker->injected.tail, memory_order_seq_cst) !=
+           atomic_load_explicit(&worker->injected.head, memory_order_relaxed);
+}
+
 static bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime *runtime) {
-    for (uint32_t i = 0; i < runtime->worker_count; i++)
+    for (uint32_t i = 0; i < lane_active(runtime); i++)
         if (i != worker->index && lane_has_backlog(lane_worker_at(runtime, i))) return true;
     return false;
 }
@@ -192,8 +198,9 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
 
 uint32_t lane_park(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    if (lane_stopping(runtime)) return LANE_STOP;
     if (lane_backlog_elsewhere(worker, runtime)) return LANE_STEAL;
+    if (lane_stopping(runtime)) return LANE_STOP;
+    if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
     if (lane_spin(worker, runtime)) return 0;
 
     atomic_store_explicit(&worker->park, LANE_ANNOUNCED, memory_order_relaxed);
@@ -201,7 +208,7 @@ uint32_t lane_park(lane_worker *worker) {
     atomic_fetch_or_explicit(&runtime->idle[worker->index / 64], lane_bit(worker), memory_order_seq_cst);
     WEFT_TEST_DELAY(lane_park_announced);
     uint32_t reason = 0;
-    if (!lane_injected(runtime) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
+    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
         WEFT_TEST_DELAY(lane_park_looked);
         int64_t slept_at = lane_now();
         uint32_t nobody = 0;

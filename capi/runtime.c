@@ -5,6 +5,7 @@
 #include "delay.h"
 #include "lane_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "blocking.h"
@@ -50,6 +51,9 @@ const char *weft_error_name(int code) {
 enum { STACK_MIN_BYTES = 65536, STACK_DEFAULT_BYTES = 1 << 20, NAME_MAX_BYTES = 10,
        BLOCKING_DEFAULT = 64, BLOCKING_MAX = 1024 };
 
+#define KEEP_DEFAULT_NS INT64_C(10000000000)
+#define STALL_DEFAULT_NS INT64_C(10000000)
+
 /* Copies a config of any size that we understand: a shorter one leaves the rest at its default, a longer one may only hold zeros there. */
 static int lane_read_config(const weft_runtime_config *given, weft_runtime_config *config) {
     memset(config, 0, sizeof *config);
@@ -69,6 +73,13 @@ int weft_runtime_create(const weft_runtime_config *given, weft_runtime *runtime)
     int rc = lane_read_config(given, &config);
     if (rc != WEFT_OK) return rc;
     if (config.workers > LANE_WORKERS_MAX) return WEFT_EINVAL;
+    if (config.max_workers == 0) config.max_workers = LANE_WORKERS_MAX;
+    if (config.max_workers > LANE_WORKERS_MAX || config.workers > config.max_workers) return WEFT_EINVAL;
+    if ((config.flags & ~WEFT_RUNTIME_LOG_STALLS) != 0 || config.keep_ns < 0 || config.stall_ns < 0) return WEFT_EINVAL;
+    if (config.keep_ns == 0) config.keep_ns = KEEP_DEFAULT_NS;
+    if (config.stall_ns == 0) config.stall_ns = STALL_DEFAULT_NS;
+    const char *log = getenv("WEFT_LOG_STALLS");
+    if (log != NULL && *log != 0) config.flags |= WEFT_RUNTIME_LOG_STALLS;
     if (config.stack_bytes == 0) config.stack_bytes = STACK_DEFAULT_BYTES;
     if (config.stack_bytes < STACK_MIN_BYTES || config.stack_bytes > UINT64_C(1) << 40) return WEFT_EINVAL;
     if (config.name == NULL) config.name = "weft";
@@ -77,14 +88,14 @@ int weft_runtime_create(const weft_runtime_config *given, weft_runtime *runtime)
     if (config.blocking_threads > BLOCKING_MAX) return WEFT_EINVAL;
     lane_crossing crossing;
     lane_cross(&crossing);
-    rc = weftgo_runtime_create(config.workers, config.stack_bytes, config.blocking_threads, (char *)config.name, &runtime->id);
+    rc = weftgo_runtime_create(&config, &runtime->id);
     lane_crossed(&crossing);
     return rc;
 }
 
-/* Whether the stop of a runtime would wait for the calling thread. */
+/* Whether the stop of a runtime would wait for the calling thread: a worker, one of the blocking pool, or the monitor in a callback. */
 static bool lane_is_own_thread(weft_runtime runtime) {
-    return (lane_self != NULL && lane_self->runtime_id == runtime.id) || blocking_self == runtime.id;
+    return (lane_self != NULL && lane_self->runtime_id == runtime.id) || blocking_self == runtime.id || lane_watched == runtime.id;
 }
 
 int weft_runtime_stop(weft_runtime runtime) {
@@ -145,7 +156,12 @@ static void lane_add_worker(const lane_worker *worker, weft_stats *sum) {
     sum->io_started += lane_read(&worker->io_started);
     sum->io_events += lane_read(&worker->io_events);
     sum->io_immediate += lane_read(&worker->io_immediate);
-    sum->workers++;
+    sum->recoveries += lane_read(&worker->recoveries);
+    sum->recovery_total_ns += (uint64_t)atomic_load_explicit(&worker->recovery_total, memory_order_relaxed);
+    uint64_t longest = (uint64_t)atomic_load_explicit(&worker->recovery_longest, memory_order_relaxed);
+    if (longest > sum->recovery_longest_ns) sum->recovery_longest_ns = longest;
+    uint32_t life = atomic_load_explicit(&worker->life, memory_order_relaxed);
+    sum->workers += life == LANE_RUNS || life == LANE_ASKED;
     uint32_t park = atomic_load_explicit(&worker->park, memory_order_relaxed);
     sum->parked += park == LANE_PARKED || park == LANE_PARKED_IN_POLLER;
 }
@@ -170,9 +186,14 @@ int weft_runtime_stats(weft_runtime handle, weft_stats *out) {
         .io_events = lane_read(&runtime->io_events),
         .io_immediate = lane_read(&runtime->io_immediate),
         .descriptors = atomic_load_explicit(&runtime->descriptors, memory_order_relaxed),
+        .max_workers = runtime->worker_max,
+        .stalls = lane_read(&runtime->stalls),
+        .stalls_dismissed = lane_read(&runtime->dismissed),
+        .stalled_longest_ns = (uint64_t)atomic_load_explicit(&runtime->stalled_longest, memory_order_relaxed),
+        .replacements = lane_read(&runtime->replacements),
     };
-    for (uint32_t i = 0; i < runtime->worker_count; i++) lane_add_worker(lane_worker_at(runtime, i), &stats);
     blocking_read_stats((uint32_t)(runtime - lane_table), &stats);
+    for (uint32_t i = 0; i < atomic_load_explicit(&runtime->begun, memory_order_acquire); i++) lane_add_worker(lane_worker_at(runtime, i), &stats);
     return lane_write_stats(out, &stats);
 }
 
@@ -181,8 +202,8 @@ int weft_worker_stats(weft_runtime handle, uint32_t worker, weft_stats *out) {
     if (out->size < STATS_MIN_BYTES) return WEFT_EVERSION;
     const lane_runtime *runtime = lane_runtime_of(handle.id);
     if (runtime == NULL) return WEFT_EBADHANDLE;
-    if (worker >= runtime->worker_count) return WEFT_EINVAL;
-    weft_stats stats = {0};
+    if (worker >= runtime->worker_max) return WEFT_EINVAL;
+    weft_stats stats = {.max_workers = 1};
     lane_add_worker(lane_worker_at(runtime, worker), &stats);
     return lane_write_stats(out, &stats);
 }

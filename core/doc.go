@@ -8,6 +8,7 @@
 //   - runnable: what a queue holds, memory whose first word is a function that is called with the memory's address. An op is one, a
 //     C++ coroutine frame is another.
 //   - worker: a thread that runs ops, for life. lane: the code that does so; in the library it is C, in Go's own tests package purelane.
+//   - held up: a worker that stays in one op, which blocks or computes. replacement: a worker that begins for it, and later leaves.
 //   - runtime: workers, their timers, one poller, one monitor.
 //   - inject: hand over an op from a thread that is no worker. steal: take half of another worker's queue.
 //   - park, wake: a worker sleeps, and is made to look again. keeper: the one sleeper who minds timers and poller.
@@ -36,8 +37,9 @@
 //
 // # Locks
 //
-// A thread holds at most one of: a queue section, a wheel's lock, the descriptor table's mutex, the runtime's mutex. None is held while an op
-// or a callback runs. So there is no order to violate.
+// A thread holds at most one of: a queue section, a wheel's lock, the descriptor table's mutex, the runtime's mutex; but that a worker that leaves
+// enters its own queue section while it holds the runtime's mutex, which no thief wants. None is held while an op or a callback runs. So there
+// is no order to violate.
 //
 // # Stop
 //

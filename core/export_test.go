@@ -3,7 +3,7 @@ package core
 // What core's own tests reach into.
 
 // Init makes a zeroed wheel usable.
-func (w *Wheel) Init() { w.init() }
+func (w *Wheel) Init() { w.init(false) }
 
 // LinkAt links a timer as Start does, without a runtime. It tells whether the timer is due at once instead.
 func (w *Wheel) LinkAt(l Lane, t *Timer, deadline int64) (due bool) {

@@ -74,21 +74,29 @@ type fixture struct {
 var nextID uint64
 
 // start starts a runtime that the test stops, at the latest, when it ends.
-func start(t testing.TB, workers int) *fixture { return startWith(t, workers, nothingToPoll{}) }
+func start(t testing.TB, workers int) *fixture { return startWith(t, core.Config{Workers: workers}) }
 
-func startWith(t testing.TB, workers int, poller core.Poller) *fixture {
+// startWith is start with a choice of Most, Add and Poller.
+func startWith(t testing.TB, c core.Config) *fixture {
+	if c.Poller == nil {
+		c.Poller = nothingToPoll{}
+	}
 	memory := shared[core.RuntimeMemory](t)
 	nextID += 1 << 8
-	f := &fixture{lane: purelane.New(purelane.Memory{}, poller, call)}
-	r, err := core.New(core.Config{
-		Shared: memory, ID: nextID + 1, Workers: workers, CPUs: workers, Lane: f.lane, Memory: purelane.Memory{},
-		Poller: poller, Start: purelane.Start, Call: call,
-	})
+	f := &fixture{lane: purelane.New(purelane.Memory{}, c.Poller, call)}
+	threads := new(purelane.Threads)
+	c.Shared, c.ID, c.CPUs, c.Lane, c.Memory, c.Call = memory, nextID+1, c.Workers, f.lane, purelane.Memory{}, call
+	c.Start = threads.Start
+	if c.Add == nil {
+		c.Add = threads.Add
+	}
+	r, err := core.New(c)
 	require.NoError(t, err)
 	f.Runtime = r
 	t.Cleanup(func() {
 		r.Stop()
 		r.Wait()
+		threads.Join()
 		r.Destroy()
 	})
 	return f

@@ -7,7 +7,7 @@ type Lane interface {
 	// Run enters the lane on the worker's own thread and runs ops until there is something that only Go can do.
 	Run(w *WorkerMemory) Reason
 	// Watch is the monitor's loop, on the monitor's own thread. It returns ReasonTimers or ReasonPoll when those are overdue and every worker
-	// is held up in an op, and ReasonStop after EndWatch.
+	// is held up in an op, ReasonReplace when a worker is to take the place of one that is held up, and ReasonStop after EndWatch.
 	Watch(r *RuntimeMemory) Reason
 	// EndWatch makes Watch return ReasonStop. Any thread.
 	EndWatch(r *RuntimeMemory)
@@ -15,6 +15,11 @@ type Lane interface {
 	Wake(r *RuntimeMemory, w *WorkerMemory)
 	// WakeOne wakes one idle worker, if there is one and none is on its way already. Any thread.
 	WakeOne(r *RuntimeMemory)
+	// Rest keeps the thread of a cached worker, on that thread. It returns true when the worker is to run again (LifeStarting), and false when
+	// the thread is to end: after stop (LifeDismissed), or when nobody wanted it for long, and Life is LifeAbsent then.
+	Rest(w *WorkerMemory) bool
+	// Rouse ends the Rest of a worker whose Life the caller has changed. Any thread.
+	Rouse(w *WorkerMemory)
 	// Barrier is a full memory barrier in every worker's thread; see queue.go.
 	Barrier()
 	// Pause waits a moment for another thread's short section; longer with more spins.
@@ -28,4 +33,12 @@ type Memory interface {
 	// Alloc returns nil when there is none.
 	Alloc(bytes uintptr) unsafe.Pointer
 	Free(p unsafe.Pointer)
+}
+
+// PageMemory is Memory for large pieces, too.
+type PageMemory interface {
+	Memory
+	// Map gives out whole pages, which cost nothing until they are touched; nil when there are none.
+	Map(bytes uintptr) unsafe.Pointer
+	Unmap(p unsafe.Pointer, bytes uintptr)
 }

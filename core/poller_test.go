@@ -32,7 +32,7 @@ func (c *countsWakes) Wake() { c.wakes.Add(1) }
 // A turn of the poller may take the wake of a keeper who has just gone to sleep: it hands one on.
 func TestTurnOfThePollerHandsTheWakeOn(t *testing.T) {
 	poller := &countsWakes{}
-	f := startWith(t, 1, poller)
+	f := startWith(t, core.Config{Workers: 1, Poller: poller})
 	gate := make(chan struct{})
 	block := shared[core.Op](t)
 	var begun atomic.Bool

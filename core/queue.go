@@ -193,3 +193,19 @@ func (w *WorkerMemory) StealHalf(l Lane, loot []uint64) (n int) {
 	}
 	return 0
 }
+
+// Accept queues runnables, first in first out, at a worker that runs, from another thread. False when it does not run, or is inside its section
+// for long. The caller wakes it.
+func (w *WorkerMemory) Accept(l Lane, m Memory, runnables []uint64) bool {
+	if !w.seize(l) {
+		return false
+	}
+	defer w.release()
+	if w.Life.Load() != LifeRunning {
+		return false
+	}
+	for _, runnable := range runnables {
+		w.Injected.put(m, runnable)
+	}
+	return true
+}

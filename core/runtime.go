@@ -11,13 +11,17 @@ import (
 type Config struct {
 	Shared  *RuntimeMemory // zeroed or left by a runtime that has ended; stays the caller's
 	ID      uint64         // handle; published in Shared.ID when everything is ready
-	Workers int            // 1 to WorkersMax
+	Workers int            // 1 to WorkersMax: the base, workers that are always there
+	Most    int            // Workers to WorkersMax: with replacements for held-up workers; 0: none are made
 	CPUs    int            // CPUs that this process may use
 	Lane    Lane
-	Memory  Memory
+	Memory  PageMemory
 	Poller  Poller
-	// Start starts count threads; thread i calls main(i) once, and ends when it returns. On an error no main has been or will be called.
-	Start func(count int, main func(i int)) error
+	// Start starts a thread for each of the numbers 0 to workers-1, and one for MonitorThread. Thread i calls main(i) once, and ends when it
+	// returns. On an error no main has been or will be called.
+	Start func(workers int, main func(i int)) error
+	// Add starts one more thread, which calls the same main with i. Only the monitor calls it, with an i whose last thread has no more to do.
+	Add func(i int) error
 	// Call calls a C function pointer with one argument, on the calling thread.
 	Call func(function, argument uintptr)
 	// Cancel, if there is one, is called once when the runtime begins to stop: it refuses and cancels what completes from threads that are
@@ -27,64 +31,62 @@ type Config struct {
 	Asymmetric bool
 }
 
+// MonitorThread is the number of the monitor's thread.
+const MonitorThread = -1
+
 // Runtime is a set of workers with their timers, one poller and one monitor.
 type Runtime struct {
 	shared      *RuntimeMemory
 	lane        Lane
-	memory      Memory
+	memory      PageMemory
 	poller      Poller
 	descriptors *DescriptorTable
 	call        func(function, argument uintptr)
 	cancel      func()
-	workers     []*worker
+	add         func(i int) error
 	monitorPoll poll // owner: monitor
 
-	mu      sync.Mutex
-	resting int           // guarded by mu: workers that have found nothing to drain
-	closed  bool          // guarded by mu: nothing can come any more
-	running int           // guarded by mu: workers that have not ended
-	stopped chan struct{} // closed by the monitor, who ends last
+	mu       sync.Mutex
+	stopping bool          // guarded by mu: stop has begun, and knows all places that were begun until then
+	resting  int           // guarded by mu: workers that have found nothing to drain
+	closed   bool          // guarded by mu: nothing can come any more
+	live     int           // guarded by mu: workers that have not ended and are not cached
+	stopped  chan struct{} // closed by the monitor, who ends last
 }
 
 // New makes a runtime and starts its threads: Workers of them, and one more for the monitor. Errors: EInval, ENoMem, and what Start and the
 // poller return; nothing is left behind then.
 func New(c Config) (*Runtime, error) {
-	if c.Workers < 1 || c.Workers > WorkersMax {
+	if c.Most == 0 {
+		c.Most = c.Workers
+	}
+	if c.Workers < 1 || c.Most < c.Workers || c.Most > WorkersMax {
 		return nil, EInval
 	}
 	r := &Runtime{
-		shared: c.Shared, lane: c.Lane, memory: c.Memory, poller: c.Poller, call: c.Call, cancel: c.Cancel,
-		running: c.Workers, stopped: make(chan struct{}),
+		shared: c.Shared, lane: c.Lane, memory: c.Memory, poller: c.Poller, call: c.Call, add: c.Add, cancel: c.Cancel,
+		live: c.Workers, stopped: make(chan struct{}),
 	}
 	r.monitorPoll.init()
 	*c.Shared = RuntimeMemory{}
 	c.Shared.SleepUntil.Store(math.MinInt64)
 	c.Shared.Pending.Store(1) // Stop's own
-	c.Shared.WorkerCount = uint32(c.Workers)
+	c.Shared.WorkerCount, c.Shared.WorkerMax = uint32(c.Workers), uint32(c.Most)
 	c.Shared.CPUs = uint32(c.CPUs)
 	if c.Asymmetric {
 		c.Shared.Asymmetric = 1
 	}
-	block := c.Memory.Alloc(uintptr(c.Workers) * unsafe.Sizeof(WorkerMemory{}))
+	block := c.Memory.Map(r.workersSize())
 	if block == nil {
 		return nil, ENoMem
 	}
 	c.Shared.Workers = uint64(uintptr(block))
 	for i := range c.Workers {
-		shared := c.Shared.Worker(i)
-		shared.Index = uint32(i)
-		shared.Runtime = addressOf(c.Shared)
-		shared.RuntimeID = c.ID
-		shared.Accepts.Store(c.ID)
-		shared.CheckInterval = checkIntervalInitial
-		shared.Wheel.init()
-		w := &worker{runtime: r, shared: shared, victim: i, rest: restPause}
-		w.poll.init()
-		r.workers = append(r.workers, w)
-		if !shared.initQueue(c.Memory) {
+		if !r.beginPlace(i, c.ID, false) {
 			r.free()
 			return nil, ENoMem
 		}
+		c.Shared.Worker(i).Life.Store(LifeRunning)
 	}
 	r.descriptors = newDescriptorTable(r)
 	if err := c.Poller.Attach(r.descriptors, c.Shared); err != nil {
@@ -94,8 +96,8 @@ func New(c Config) (*Runtime, error) {
 	c.Shared.State.Store(StateRunning)
 	// From here on C finds the runtime: everything above is visible to whoever sees the handle (lane_runtime_of).
 	c.Shared.ID.Store(c.ID)
-	err := c.Start(c.Workers+1, func(i int) {
-		if i == c.Workers {
+	err := c.Start(c.Workers, func(i int) {
+		if i == MonitorThread {
 			r.RunMonitor()
 		} else {
 			r.RunWorker(i)
@@ -112,6 +114,29 @@ func New(c Config) (*Runtime, error) {
 }
 
 const checkIntervalInitial = 61 // ops; FAIR_INTERVAL of the lane
+
+func (r *Runtime) workersSize() uintptr {
+	return uintptr(r.shared.WorkerMax) * unsafe.Sizeof(WorkerMemory{})
+}
+
+// beginPlace makes the next place for a worker usable; its memory is zeroed. False when there is no memory for its queue.
+func (r *Runtime) beginPlace(i int, id uint64, stopping bool) bool {
+	shared := r.shared.Worker(i)
+	shared.Index = uint32(i)
+	shared.Runtime = addressOf(r.shared)
+	shared.RuntimeID = id
+	if !stopping {
+		shared.Accepts.Store(id)
+	}
+	shared.CheckInterval = checkIntervalInitial
+	shared.Wheel.init(stopping)
+	ok := shared.initQueue(r.memory)
+	r.shared.Begun.Store(uint32(i) + 1) // also without its queue: free knows what there is
+	if ok {
+		r.shared.Active.Store(uint32(i) + 1)
+	}
+	return ok
+}
 
 // Descriptors is the runtime's table of descriptors.
 func (r *Runtime) Descriptors() *DescriptorTable { return r.descriptors }
@@ -151,6 +176,8 @@ func (r *Runtime) RunMonitor() {
 			r.fire()
 		case ReasonPoll:
 			r.pollTurn(&r.monitorPoll, &r.shared.IOEvents, true)
+		case ReasonReplace:
+			r.replace()
 		case ReasonStop:
 			close(r.stopped)
 			return
@@ -160,12 +187,14 @@ func (r *Runtime) RunMonitor() {
 
 // free gives the shared memory back. No thread uses it any more.
 func (r *Runtime) free() {
-	for _, w := range r.workers {
-		w.shared.freeQueue(r.memory)
+	for i := range int(r.shared.Begun.Load()) {
+		r.shared.Worker(i).freeQueue(r.memory)
 	}
 	if r.descriptors != nil {
 		r.descriptors.free()
 	}
-	r.memory.Free(unsafe.Pointer(at[byte](r.shared.Workers)))
-	r.shared.Workers, r.shared.WorkerCount = 0, 0
+	r.memory.Unmap(unsafe.Pointer(at[byte](r.shared.Workers)), r.workersSize())
+	r.shared.Workers, r.shared.WorkerCount, r.shared.WorkerMax = 0, 0, 0
+	r.shared.Active.Store(0)
+	r.shared.Begun.Store(0)
 }

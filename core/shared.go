@@ -40,6 +40,17 @@ const (
 	Notified
 )
 
+// Values of WorkerMemory.Life. A worker of the base is running for all its life; the others come and go, as takeover.go tells.
+const (
+	LifeAbsent    uint32 = iota // no thread
+	LifeStarting                // by the monitor: a thread is on its way here
+	LifeRunning                 // by the worker
+	LifeAsked                   // by the monitor: leave, when your queue is empty
+	LifeCached                  // by the worker: the thread waits to be wanted again
+	LifeDismissed               // by stop: the cached thread ends
+	LifeLeaving                 // by the worker: the thread ends, and absent is next
+)
+
 // InjectClosed stands in RuntimeMemory.Inject when nothing more is accepted.
 const InjectClosed = uint64(1)
 
@@ -47,10 +58,12 @@ const InjectClosed = uint64(1)
 type Reason uint32
 
 const (
-	ReasonSteal  Reason = iota + 1 // another worker has a backlog
-	ReasonTimers                   // a timer is due somewhere
-	ReasonPoll                     // nobody has polled for a while: every worker is held up, or cannot do it without Go
-	ReasonStop                     // the runtime is stopping, and nothing is left here
+	ReasonSteal   Reason = iota + 1 // another worker has a backlog
+	ReasonTimers                    // a timer is due somewhere
+	ReasonPoll                      // nobody has polled for a while: every worker is held up, or cannot do it without Go
+	ReasonStop                      // the runtime is stopping, and nothing is left here
+	ReasonRetire                    // the monitor has asked this worker to leave
+	ReasonReplace                   // to the monitor: a worker is held up, and another is to take its place
 )
 
 // Op is weft_op: a function to be called with the op's own address, and a link.
@@ -128,13 +141,14 @@ type WorkerMemory struct {
 	RuntimeID uint64        // immutable
 	Accepts   atomic.Uint64 // RuntimeID while new ops are accepted, else 0
 
-	TurnAt        uint64 // owner: Ticks of the op at which others get their turn
-	IOStreakTick  uint64 // owner: Ticks of the op that IOStreak counts for
-	IOStreak      uint32 // owner: I/O ops completed at once in that op
-	CheckInterval uint32 // owner: ops between two looks at the clock
-	CheckedAt     int64  // owner: ns
-	SpinNS        int64  // owner: how long to look for work before parking
-	WakeAfter     uint64 // owner: ticks before which a push wakes nobody
+	TurnAt        uint64        // owner: Ticks of the op at which others get their turn
+	Running       atomic.Uint64 // function of the op that runs; 0 while the worker is not in one. Owner writes, the monitor reads
+	IOStreakTick  uint64        // owner: Ticks of the op that IOStreak counts for
+	IOStreak      uint32        // owner: I/O ops completed at once in that op
+	CheckInterval uint32        // owner: ops between two looks at the clock
+	CheckedAt     int64         // owner: ns
+	SpinNS        int64         // owner: how long to look for work before parking
+	WakeAfter     uint64        // owner: ticks before which a push wakes nobody
 
 	Crossings     atomic.Uint64 // owner writes, all read; so the rest of the line
 	Steals        atomic.Uint64
@@ -145,14 +159,21 @@ type WorkerMemory struct {
 	IOStarted     atomic.Uint64
 	IOEvents      atomic.Uint64
 	IOImmediate   atomic.Uint64
-	_             [120]byte
+	_             [112]byte
 
 	Thief   atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
 	Stalled atomic.Uint64 // ticks at which the monitor found the worker stalled: its last op may be taken
 	_       [112]byte
 
-	Park atomic.Uint32 // Awake ...; the futex word of the C lane
-	_    [124]byte
+	Park            atomic.Uint32 // Awake ...; the futex word of the C lane
+	Life            atomic.Uint32 // LifeAbsent ...; the futex word of a cached worker
+	Thread          atomic.Uint32 // the system's number of the thread; 0 in a lane that does not know it
+	_               [4]byte
+	ReplacesSince   atomic.Int64  // ns at which the stall was seen that this worker was started for; 0: none
+	Recoveries      atomic.Uint64 // owner writes, statistics: times that it began to run for a held-up one,
+	RecoveryTotal   atomic.Int64  // ns from ReplacesSince until then, all together,
+	RecoveryLongest atomic.Int64  // and the longest
+	_               [128 - 48]byte
 
 	Wheel Wheel
 	_     [(128 - unsafe.Sizeof(Wheel{})%128) % 128]byte
@@ -196,13 +217,16 @@ type DescriptorMemory struct {
 type RuntimeMemory struct {
 	ID          atomic.Uint64
 	State       atomic.Uint32
-	WorkerCount uint32 // immutable while it runs
-	Workers     uint64 // immutable while it runs: address of the first WorkerMemory
-	Asymmetric  uint32 // immutable: 1 when Lane.Barrier is a process-wide barrier
-	CPUs        uint32 // immutable
-	Epoll       int32  // immutable
-	WakeEvent   int32  // immutable
-	_           [128 - 40]byte
+	WorkerCount uint32        // immutable while it runs: the base, workers that are always there
+	Workers     uint64        // immutable while it runs: address of WorkerMax WorkerMemory
+	Asymmetric  uint32        // immutable: 1 when Lane.Barrier is a process-wide barrier
+	CPUs        uint32        // immutable
+	Epoll       int32         // immutable
+	WakeEvent   int32         // immutable
+	WorkerMax   uint32        // immutable: places for workers
+	Active      atomic.Uint32 // places that may hold anything: all beyond are empty. The monitor writes
+	Begun       atomic.Uint32 // places that have ever been used. The monitor writes
+	_           [128 - 52]byte
 
 	Inject  atomic.Uint64 // newest injected op, linked by Op.Next; or InjectClosed
 	Pending atomic.Uint64 // ops that threads which are no workers will hand back, and 1 until Stop has cancelled; 0 is final
@@ -218,8 +242,16 @@ type RuntimeMemory struct {
 	Released    atomic.Uint64                  // closed descriptors whose last op has let go
 	_           [128 - 72]byte
 
-	Monitor atomic.Uint32 // 1 while the monitor sleeps without a timeout
-	_       [124]byte
+	Monitor        atomic.Uint32 // 1 while the monitor sleeps without a timeout
+	_              [4]byte
+	ReplaceSince   atomic.Int64  // monitor: ns at which the stall was seen that asks for a replacement
+	RefusedAt      atomic.Int64  // monitor: ns at which a thread was last refused; 0: never
+	Stalls         atomic.Uint64 // monitor writes, statistics; so the next four
+	StalledLongest atomic.Int64
+	Replacements   atomic.Uint64
+	Refused        atomic.Uint64
+	Dismissed      atomic.Uint64 // suspicions that came to nothing: the worker had only lost its CPU
+	_              [128 - 64]byte
 
 	Crossings   atomic.Uint64 // statistics of threads that are no workers
 	Wakes       atomic.Uint64
@@ -250,7 +282,7 @@ func RunOf(runnable uint64) uintptr { return *at[uintptr](runnable) }
 // RuntimeMemory is the runtime that the worker belongs to.
 func (w *WorkerMemory) RuntimeMemory() *RuntimeMemory { return at[RuntimeMemory](w.Runtime) }
 
-// Worker is worker i of WorkerCount.
+// Worker is worker i of WorkerMax.
 func (r *RuntimeMemory) Worker(i int) *WorkerMemory {
 	return at[WorkerMemory](r.Workers + uint64(i)*uint64(unsafe.Sizeof(WorkerMemory{})))
 }
@@ -268,7 +300,7 @@ func (r *RuntimeMemory) AnyIdle() bool {
 // EarliestTimer is the moment at which the first wheel wants to be advanced; MaxInt64: none does.
 func (r *RuntimeMemory) EarliestTimer() int64 {
 	earliest := int64(math.MaxInt64)
-	for i := range int(r.WorkerCount) {
+	for i := range int(r.Active.Load()) {
 		earliest = min(earliest, r.Worker(i).Wheel.Earliest.Load())
 	}
 	return earliest

@@ -19,6 +19,15 @@ type Stats struct {
 	Workers         uint64 // level
 	Parked          uint64 // level
 	Descriptors     uint64 // level; 0 for one worker
+
+	WorkersMost     uint64 // level; 1 for one worker
+	Stalls          uint64 // 0 for one worker, and so the next three
+	Dismissed       uint64
+	StalledLongest  uint64 // ns
+	Replacements    uint64
+	Recoveries      uint64
+	RecoveryTotal   uint64 // ns
+	RecoveryLongest uint64 // ns
 }
 
 func (s *Stats) add(o Stats) {
@@ -37,14 +46,20 @@ func (s *Stats) add(o Stats) {
 	s.IOImmediate += o.IOImmediate
 	s.Workers += o.Workers
 	s.Parked += o.Parked
+	s.Recoveries += o.Recoveries
+	s.RecoveryTotal += o.RecoveryTotal
+	s.RecoveryLongest = max(s.RecoveryLongest, o.RecoveryLongest)
 }
 
-// WorkerStats reads the counters of one worker; they are read one by one, not at one instant. It returns EInval when there is no such worker.
+// WorkerStats reads the counters of one worker; they are read one by one, not at one instant. It returns EInval when there can be no such worker.
 func (r *Runtime) WorkerStats(i int) (Stats, error) {
-	if i < 0 || i >= len(r.workers) {
+	if i < 0 || i >= int(r.shared.WorkerMax) {
 		return Stats{}, EInval
 	}
-	w := r.workers[i].shared
+	if i >= int(r.shared.Begun.Load()) {
+		return Stats{WorkersMost: 1}, nil
+	}
+	w := r.shared.Worker(i)
 	s := Stats{
 		OpsRun:      w.Ticks.Load(),
 		Crossings:   w.Crossings.Load(),
@@ -56,8 +71,13 @@ func (r *Runtime) WorkerStats(i int) (Stats, error) {
 		IOStarted:   w.IOStarted.Load(),
 		IOEvents:    w.IOEvents.Load(),
 		IOImmediate: w.IOImmediate.Load(),
-		Workers:     1,
+		WorkersMost: 1,
 	}
+	if life := w.Life.Load(); life == LifeRunning || life == LifeAsked {
+		s.Workers = 1
+	}
+	s.Recoveries = w.Recoveries.Load()
+	s.RecoveryTotal, s.RecoveryLongest = uint64(w.RecoveryTotal.Load()), uint64(w.RecoveryLongest.Load())
 	if park := w.Park.Load(); park == Parked || park == ParkedInPoller {
 		s.Parked = 1
 	}
@@ -77,10 +97,13 @@ func (r *Runtime) Stats() Stats {
 		IOEvents:    r.shared.IOEvents.Load(),
 		IOImmediate: r.shared.IOImmediate.Load(),
 	}
-	for i := range r.workers {
+	for i := range int(r.shared.Begun.Load()) {
 		w, _ := r.WorkerStats(i)
 		s.add(w)
 	}
 	s.Descriptors = uint64(r.shared.Descriptors.Load())
+	s.Stalls, s.StalledLongest = r.shared.Stalls.Load(), uint64(r.shared.StalledLongest.Load())
+	s.Replacements, s.Dismissed = r.shared.Replacements.Load(), r.shared.Dismissed.Load()
+	s.WorkersMost = uint64(r.shared.WorkerMax)
 	return s
 }

@@ -6,10 +6,16 @@ func (r *Runtime) Stop() {
 	if !r.shared.State.CompareAndSwap(StateRunning, StateStopping) {
 		return
 	}
+	r.mu.Lock()
+	r.stopping = true
+	begun := int(r.shared.Begun.Load())
+	r.dismiss()
+	r.mu.Unlock()
 	var cancelled chain
-	for _, w := range r.workers {
-		w.shared.Accepts.Store(0)
-		w.shared.Wheel.close(r.lane, &cancelled)
+	for i := range begun {
+		w := r.shared.Worker(i)
+		w.Accepts.Store(0)
+		w.Wheel.close(r.lane, &cancelled)
 	}
 	r.injectChain(&cancelled, false)
 	var waiting chain
@@ -36,8 +42,8 @@ func (r *Runtime) Destroy() {
 
 // wakeAll makes every sleeping worker look again.
 func (r *Runtime) wakeAll() {
-	for _, w := range r.workers {
-		r.lane.Wake(r.shared, w.shared)
+	for i := range int(r.shared.Active.Load()) {
+		r.lane.Wake(r.shared, r.shared.Worker(i))
 	}
 }
 
@@ -56,7 +62,7 @@ const (
 func (r *Runtime) drained(w *worker) bool {
 	r.mu.Lock()
 	r.resting++
-	if !r.closed && r.resting == len(r.workers) && r.shared.Pending.Load() == 0 && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
+	if !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
 		r.closed = true
 	}
 	closed := r.closed
@@ -79,10 +85,13 @@ func (r *Runtime) drained(w *worker) bool {
 }
 
 // workerEnds is the last thing that a worker does.
-func (r *Runtime) workerEnds() {
+func (r *Runtime) workerEnds(w *worker) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.running--; r.running == 0 {
+	if w.shared.Index >= r.shared.WorkerCount {
+		w.shared.Life.Store(LifeDismissed)
+	}
+	if r.live--; r.live == 0 {
 		r.shared.State.Store(StateStopped)
 		r.lane.EndWatch(r.shared)
 	}

@@ -8,7 +8,7 @@ func (r *Runtime) Start(t *Timer, deadline int64) error {
 		return EStopped
 	}
 	// A thread that is no worker may use any wheel; spreading by address keeps locks apart.
-	w := r.workers[addressOf(t)>>7%uint64(len(r.workers))].shared
+	w := r.shared.Worker(int(addressOf(t) >> 7 % uint64(r.shared.WorkerCount)))
 	wheel := &w.Wheel
 	tick := tickOf(deadline)
 	wheel.lock(r.lane)
@@ -47,7 +47,7 @@ func (r *Runtime) Cancel(t *Timer) bool {
 	if t.Runtime == 0 {
 		return false
 	}
-	wheel := &r.workers[t.Worker].shared.Wheel
+	wheel := &r.shared.Worker(int(t.Worker)).Wheel
 	wheel.lock(r.lane)
 	pending := t.State == timerPending
 	if pending {
@@ -65,6 +65,6 @@ func (r *Runtime) Cancel(t *Timer) bool {
 // wakeKeeper makes the sleeper who minds timers and poller look again.
 func (r *Runtime) wakeKeeper() {
 	if keeper := r.shared.Keeper.Load(); keeper != 0 {
-		r.lane.Wake(r.shared, r.workers[keeper-1].shared)
+		r.lane.Wake(r.shared, r.shared.Worker(int(keeper-1)))
 	}
 }

@@ -26,7 +26,13 @@ const (
 	moveBatch = 1024 // timers moved down: they bound how long a canceller waits
 )
 
-func (w *Wheel) init() { w.Earliest.Store(math.MaxInt64) }
+// init makes a zeroed wheel usable; a closed one refuses all timers.
+func (w *Wheel) init(closed bool) {
+	w.Earliest.Store(math.MaxInt64)
+	if closed {
+		w.Closed = 1
+	}
+}
 
 // lock takes the wheel. Pairs with unlock here and lane_unlock in capi/timer.c: what the last holder linked is seen.
 func (w *Wheel) lock(l Lane) {

@@ -6,8 +6,8 @@ const lootMax = 512
 // worker is the Go side of one worker thread.
 type worker struct {
 	runtime *Runtime
-	shared  *WorkerMemory
-	victim  int // where the next search begins
+	shared  *WorkerMemory // this worker's place
+	victim  int           // where the next search begins
 	poll    poll
 	rest    uint32 // spins of the next pause of a worker that has drained its part
 	rested  uint64 // ops that it had run at the last one
@@ -17,7 +17,9 @@ type worker struct {
 
 // RunWorker is the life of worker i: the thread that the lane's starter made for it calls this once, and ends when it returns.
 func (r *Runtime) RunWorker(i int) {
-	w := r.workers[i]
+	w := &worker{runtime: r, shared: r.shared.Worker(i), victim: i, rest: restPause}
+	w.poll.init()
+	w.begins()
 	for futile := uint32(0); ; {
 		w.shared.Crossings.Add(1)
 		reason := r.lane.Run(w.shared)
@@ -33,9 +35,13 @@ func (r *Runtime) RunWorker(i int) {
 			r.fire()
 		case ReasonPoll:
 			r.pollTurn(&w.poll, &w.shared.IOEvents, false)
+		case ReasonRetire:
+			if !w.retire() {
+				return
+			}
 		case ReasonStop:
 			if r.drained(w) {
-				r.workerEnds()
+				r.workerEnds(w)
 				return
 			}
 		}
@@ -45,9 +51,10 @@ func (r *Runtime) RunWorker(i int) {
 // steal takes half of the queue of the next worker that has a backlog.
 func (w *worker) steal() bool {
 	r := w.runtime
-	for range r.workers {
-		w.victim = (w.victim + 1) % len(r.workers)
-		victim := r.workers[w.victim].shared
+	places := int(r.shared.Active.Load())
+	for range places {
+		w.victim = (w.victim + 1) % places
+		victim := r.shared.Worker(w.victim)
 		if victim == w.shared || !victim.HasBacklog() {
 			continue
 		}
@@ -74,10 +81,11 @@ func (w *worker) steal() bool {
 // fire fires every timer that is due, of all workers, so that nobody's timers wait for a worker that is held up.
 func (r *Runtime) fire() {
 	now := r.lane.Now()
-	for _, w := range r.workers {
-		for done := false; !done && w.shared.Wheel.Earliest.Load() <= now; {
+	for i := range int(r.shared.Active.Load()) {
+		wheel := &r.shared.Worker(i).Wheel
+		for done := false; !done && wheel.Earliest.Load() <= now; {
 			var fired chain
-			done = w.shared.Wheel.advance(r.lane, now, &fired)
+			done = wheel.advance(r.lane, now, &fired)
 			r.injectChain(&fired, false)
 		}
 	}

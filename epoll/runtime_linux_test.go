@@ -41,9 +41,10 @@ func newProgram(t *testing.T, workers int) *program {
 	piece := memory.Alloc(unsafe.Sizeof(core.RuntimeMemory{}))
 	poller := New()
 	lane := purelane.New(memory, poller, p.call)
+	threads := new(purelane.Threads)
 	r, err := core.New(core.Config{
 		Shared: (*core.RuntimeMemory)(piece), ID: 1<<8 | 1, Workers: workers, CPUs: workers, Lane: lane, Memory: memory,
-		Poller: poller, Start: purelane.Start, Call: p.call,
+		Poller: poller, Start: threads.Start, Call: p.call,
 	})
 	require.NoError(t, err)
 	p.Runtime = r
@@ -51,6 +52,7 @@ func newProgram(t *testing.T, workers int) *program {
 	t.Cleanup(func() {
 		r.Stop()
 		r.Wait()
+		threads.Join()
 		r.Destroy()
 		memory.Free(piece)
 	})

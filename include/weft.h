@@ -33,6 +33,7 @@
 #include "weft/c/op.h"
 #include "weft/c/resolve.h"
 #include "weft/c/runtime.h"
+#include "weft/c/stall.h"
 #include "weft/c/timer.h"
 #include "weft/c/version.h"
 

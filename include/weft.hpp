@@ -29,6 +29,7 @@
 #include "weft/scheduler.hpp"
 #include "weft/sleep.hpp"
 #include "weft/spawn.hpp"
+#include "weft/stall.hpp"
 #include "weft/sync_wait.hpp"
 #include "weft/task.hpp"
 #include "weft/tcp_listener.hpp"

@@ -6,6 +6,7 @@ package purelane
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"weft/core"
@@ -28,7 +29,11 @@ type Lane struct {
 	poller  core.Poller
 	call    func(function, argument uintptr)
 	workers [core.WorkersMax]sleeper
-	monitor chan struct{} // closed by EndWatch
+	resting [core.WorkersMax]chan struct{} // of a cached worker
+	monitor chan struct{}                  // closed by EndWatch
+
+	views        [core.WorkersMax]view // owner: monitor
+	surplusSince int64                 // owner: monitor; ns, 0: there is none
 }
 
 // New makes the lane of one runtime. call is what runs an op: Call, or a test's own.
@@ -36,21 +41,38 @@ func New(memory core.Memory, poller core.Poller, call func(function, argument ui
 	l := &Lane{memory: memory, poller: poller, call: call, monitor: make(chan struct{})}
 	for i := range l.workers {
 		l.workers[i].init()
+		l.resting[i] = make(chan struct{}, 1)
 	}
 	return l
 }
 
-// Start is core.Config.Start: goroutines locked to threads.
-func Start(count int, main func(i int)) error {
-	for i := range count {
-		go func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			main(i)
-		}()
+// Threads starts goroutines locked to threads: what core.Config wants of Start and Add.
+type Threads struct {
+	main    func(i int)
+	running sync.WaitGroup
+}
+
+// Start is core.Config.Start.
+func (t *Threads) Start(workers int, main func(i int)) error {
+	t.main = main
+	for i := range workers {
+		_ = t.Add(i)
 	}
+	return t.Add(core.MonitorThread)
+}
+
+// Add is core.Config.Add.
+func (t *Threads) Add(i int) error {
+	t.running.Go(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		t.main(i)
+	})
 	return nil
 }
+
+// Join waits until all have ended: after the runtime's Wait, before its Destroy.
+func (t *Threads) Join() { t.running.Wait() }
 
 // Now tells the monotonic clock, in nanoseconds since the program began.
 func (l *Lane) Now() int64 { return int64(time.Since(epoch)) }
@@ -78,6 +100,7 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 			interval := turnInterval(w)
 			if fair.untilCheck -= interval; fair.untilCheck <= 0 {
 				if reason := l.check(w, r); reason != 0 {
+					w.Running.Store(0)
 					return reason
 				}
 				fair.untilCheck = int(w.CheckInterval)
@@ -88,10 +111,13 @@ func (l *Lane) Run(w *core.WorkerMemory) core.Reason {
 		runnable := fair.take(w)
 		w.Leave()
 		if runnable != 0 {
+			run := core.RunOf(runnable)
+			w.Running.Store(uint64(run))
 			w.Ticks.Add(1)
-			l.call(core.RunOf(runnable), uintptr(runnable))
+			l.call(run, uintptr(runnable))
 			continue
 		}
+		w.Running.Store(0)
 		if l.drain(w, r) {
 			continue
 		}
@@ -159,6 +185,9 @@ func (l *Lane) check(w *core.WorkerMemory, r *core.RuntimeMemory) core.Reason {
 	}
 	if w.Length() >= 2 {
 		l.WakeOne(r)
+	}
+	if w.Life.Load() == core.LifeAsked {
+		return core.ReasonRetire
 	}
 	if r.Keeper.Load() != 0 {
 		return 0

@@ -27,3 +27,9 @@ func (Memory) Free(p unsafe.Pointer) {
 		panic(err)
 	}
 }
+
+// Map is Alloc: a mapping costs nothing until it is touched.
+func (m Memory) Map(bytes uintptr) unsafe.Pointer { return m.Alloc(bytes) }
+
+// Unmap is Free.
+func (m Memory) Unmap(p unsafe.Pointer, _ uintptr) { m.Free(p) }

@@ -90,7 +90,7 @@ func (l *Lane) Wake(r *core.RuntimeMemory, w *core.WorkerMemory) {
 }
 
 func backlogElsewhere(w *core.WorkerMemory, r *core.RuntimeMemory) bool {
-	for i := range int(r.WorkerCount) {
+	for i := range int(r.Active.Load()) {
 		if i != int(w.Index) && r.Worker(i).HasBacklog() {
 			return true
 		}
@@ -100,16 +100,19 @@ func backlogElsewhere(w *core.WorkerMemory, r *core.RuntimeMemory) bool {
 
 // park: announce, look again, sleep; lane_park in capi/park.c, without its spinning.
 func (l *Lane) park(w *core.WorkerMemory, r *core.RuntimeMemory) (reason core.Reason) {
+	if backlogElsewhere(w, r) {
+		return core.ReasonSteal
+	}
 	if r.State.Load() != core.StateRunning {
 		return core.ReasonStop
 	}
-	if backlogElsewhere(w, r) {
-		return core.ReasonSteal
+	if w.Life.Load() == core.LifeAsked {
+		return core.ReasonRetire
 	}
 	bit := uint64(1) << (w.Index % 64)
 	w.Park.Store(core.Announced)
 	r.Idle[w.Index/64].Or(bit)
-	if r.Inject.Load() <= core.InjectClosed && r.State.Load() == core.StateRunning && !backlogElsewhere(w, r) {
+	if r.Inject.Load() <= core.InjectClosed && w.Length() == 0 && r.State.Load() == core.StateRunning && !backlogElsewhere(w, r) {
 		if r.Keeper.CompareAndSwap(0, w.Index+1) {
 			reason = l.keep(w, r)
 		} else if w.Park.CompareAndSwap(core.Announced, core.Parked) {

@@ -12,6 +12,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
+#include <source_location>
 #include <stdexcept>
 #include <utility>
 
@@ -43,16 +44,16 @@ public:
 
     /// Starts work on the scope's scheduler. work is an awaitable, or a function that makes one (which is kept until
     /// its coroutine is done). Its result is dropped; it obeys the scope's token. From any thread, also while join()
-    /// waits if the caller is a task of the scope. Throws runtime_stopped.
+    /// waits if the caller is a task of the scope. Throws runtime_stopped. Reports of stalls name the place of the call.
     template <detail::spawnable W>
-    void spawn(W &&work) {
-        spawn(where_, std::forward<W>(work));
+    void spawn(W &&work, std::source_location from = std::source_location::current()) {
+        spawn(where_, std::forward<W>(work), from);
     }
 
     /// spawn on a given scheduler.
     template <detail::spawnable W>
-    void spawn(scheduler where, W &&work) {
-        task<void> task = drop_result(detail::to_task(std::forward<W>(work)));
+    void spawn(scheduler where, W &&work, std::source_location from = std::source_location::current()) {
+        task<void> task = drop_result(detail::to_task(std::forward<W>(work), from));
         // relaxed: the caller holds a reference (the scope is open, or a task of it runs), so nobody sees zero
         // meanwhile.
         references_.fetch_add(1, std::memory_order_relaxed);

@@ -7,11 +7,13 @@
 #include <concepts>
 #include <exception>
 #include <memory>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include "c/op.h"
 #include "detail/delay.hpp"
+#include "detail/describe.hpp"
 #include "detail/die.hpp"
 #include "detail/frame_pool.hpp"
 #include "detail/tsan.hpp"
@@ -54,8 +56,9 @@ struct posted : weft_op {
 /// runs the newest first; from elsewhere it is injected. An exception that escapes the function ends the program.
 /// Throws runtime_stopped, error(errc::bad_handle), and what copying or moving the function throws; it is not called then.
 /// From any thread; never blocks.
+/// Reports of stalls name the place of the call.
 template <std::invocable F>
-void post(scheduler where, F &&function) {
+void post(scheduler where, F &&function, std::source_location from = std::source_location::current()) {
     using posted = detail::posted<std::decay_t<F>>;
     void *memory = detail::frame_allocate(sizeof(posted));
     posted *self = nullptr;
@@ -65,6 +68,7 @@ void post(scheduler where, F &&function) {
         detail::frame_free(memory, sizeof(posted));
         throw;
     }
+    detail::describe(reinterpret_cast<detail::any_function>(posted::run), from);
     detail::tsan_release(self);
     WEFT_TEST_DELAY(post_made);
     const int code = weft_schedule(where.native(), self);

@@ -4,6 +4,7 @@
 #ifndef WEFT_RUNTIME_HPP
 #define WEFT_RUNTIME_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,6 +22,14 @@ struct runtime_options {
     std::size_t stack_bytes = 0; // stack of each worker, at least 65536; 0: 1 MiB
     std::string name = {};       // up to 10 bytes; threads are called NAME-0, NAME-1, ...
     std::uint32_t blocking_threads = 0; // blocking calls of each kind that run at once, 1 to 1024; 0: 64
+    // With replacements for workers that an op holds up, at most 256; 0: 256. A runtime runs one task at a time, and none
+    // beside a blocked one, only if this and workers are 1.
+    std::uint32_t max_workers = 0;
+    bool log_stalls = false;                // a line on standard error for each stall that is told
+    std::chrono::nanoseconds keep{};        // how long a replacement's thread is kept when it is not needed; 0: 10 s
+    weft_stall_fn on_stall = nullptr;       // is told of stalls, on the monitor's thread: weft/c/stall.h. It must not throw
+    void *stall_context = nullptr;          // passed to it
+    std::chrono::nanoseconds stall_after{}; // of stalls that are shorter nobody is told; 0: 10 ms
 };
 
 /// Counters of a runtime or of one worker: weft/c/runtime.h explains each.
@@ -36,6 +45,12 @@ public:
         config.stack_bytes = options.stack_bytes;
         config.name = options.name.empty() ? nullptr : options.name.c_str();
         config.blocking_threads = options.blocking_threads;
+        config.max_workers = options.max_workers;
+        config.flags = options.log_stalls ? WEFT_RUNTIME_LOG_STALLS : 0;
+        config.keep_ns = options.keep.count();
+        config.on_stall = options.on_stall;
+        config.stall_context = options.stall_context;
+        config.stall_ns = options.stall_after.count();
         if (const int code = weft_runtime_create(&config, &runtime_); code != WEFT_OK) {
             throw_error(code, "runtime");
         }

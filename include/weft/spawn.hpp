@@ -12,12 +12,14 @@
 #include <concepts>
 #include <coroutine>
 #include <exception>
+#include <source_location>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include "concepts.hpp"
 #include "detail/delay.hpp"
+#include "detail/describe.hpp"
 #include "detail/die.hpp"
 #include "detail/promise.hpp"
 #include "error.hpp"
@@ -104,14 +106,20 @@ task<task_result<std::invoke_result_t<F>>> invoke_in_task(F function) {
     co_return co_await std::move(function)();
 }
 
-/// An awaitable, or a function that makes one, as a task.
+/// An awaitable, or a function that makes one, as a task that is about to be spawned from there.
 template <class W>
-[[nodiscard]] auto to_task(W &&work) {
-    if constexpr (awaitable<std::remove_cvref_t<W>>) {
-        return as_task(std::forward<W>(work));
-    } else {
-        return invoke_in_task<std::remove_cvref_t<W>>(std::forward<W>(work));
+[[nodiscard]] auto to_task(W &&work, const std::source_location &from) {
+    auto task = [&work] {
+        if constexpr (awaitable<std::remove_cvref_t<W>>) {
+            return as_task(std::forward<W>(work));
+        } else {
+            return invoke_in_task<std::remove_cvref_t<W>>(std::forward<W>(work));
+        }
+    }();
+    if (task) {
+        describe(function_of(task.handle()), from);
     }
+    return task;
 }
 
 template <class W>
@@ -128,18 +136,18 @@ inline unhandled_exception_handler set_unhandled_exception_handler(unhandled_exc
 
 /// Starts work on a scheduler and forgets it. work is an awaitable, or a function that makes one: a lambda is kept
 /// until its coroutine is done, so it may capture. The result is dropped. The task has no token; for one use
-/// with_token. Throws runtime_stopped (nothing was started).
+/// with_token. Throws runtime_stopped (nothing was started). Reports of stalls name the place of the call.
 template <detail::spawnable W>
-void spawn(scheduler where, W &&work) {
-    auto task = detail::to_task(std::forward<W>(work));
+void spawn(scheduler where, W &&work, std::source_location from = std::source_location::current()) {
+    auto task = detail::to_task(std::forward<W>(work), from);
     using T = typename decltype(task)::value_type;
     detail::start_new(std::move(task), where, detail::detached_completion<T>::instance, "spawn");
 }
 
 /// spawn on the runtime that the calling thread is a worker of. Throws error(errc::bad_handle) elsewhere.
 template <detail::spawnable W>
-void spawn(W &&work) {
-    spawn(current_scheduler(), std::forward<W>(work));
+void spawn(W &&work, std::source_location from = std::source_location::current()) {
+    spawn(current_scheduler(), std::forward<W>(work), from);
 }
 
 } // namespace weft

@@ -203,7 +203,9 @@ static void stats_bad_input(void **state)
     assert_int_equal(weft_worker_stats(runtime, 0, &stats), WEFT_EVERSION);
     assert_int_equal(weft_worker_stats(runtime, 0, NULL), WEFT_EINVAL);
     stats.size = sizeof stats;
-    assert_int_equal(weft_worker_stats(runtime, 2, &stats), WEFT_EINVAL);
+    assert_int_equal(weft_worker_stats(runtime, 256, &stats), WEFT_EINVAL);
+    assert_int_equal(weft_worker_stats(runtime, 255, &stats), WEFT_OK);
+    assert_int_equal(stats.workers, 0); /* it never began */
     assert_int_equal(weft_worker_stats(runtime, 1, &stats), WEFT_OK);
     assert_int_equal(stats.workers, 1);
     memset(&stats, 0xaa, sizeof stats);

@@ -38,11 +38,13 @@ static const layout_row layout_rows[] = {
 #undef R
 #define R(field, go) F(lane_worker, field, WorkerMemory, go)
 	S(lane_worker, WorkerMemory), R(turn, Turn), R(index, Index), R(ticks, Ticks), R(next, Next), R(deque, Deque),
-	R(injected, Injected), R(yielded, Yielded), R(runtime, Runtime), R(runtime_id, RuntimeID), R(accepts, Accepts),
-	R(turn_at, TurnAt), R(io_streak_tick, IOStreakTick), R(io_streak, IOStreak), R(check_interval, CheckInterval), R(checked_at, CheckedAt),
+	R(injected, Injected), R(yielded, Yielded), R(runtime, Runtime), R(runtime_id, RuntimeID), R(accepts, Accepts), R(turn_at, TurnAt),
+	R(running, Running), R(io_streak_tick, IOStreakTick), R(io_streak, IOStreak), R(check_interval, CheckInterval), R(checked_at, CheckedAt),
 	R(spin_ns, SpinNS), R(wake_after, WakeAfter), R(crossings, Crossings), R(steals, Steals), R(ops_stolen, OpsStolen),
 	R(parks, Parks), R(wakes, Wakes), R(injected_count, InjectedCount), R(io_started, IOStarted), R(io_events, IOEvents),
-	R(io_immediate, IOImmediate), R(thief, Thief), R(stalled, Stalled), R(park, Park), R(wheel, Wheel),
+	R(io_immediate, IOImmediate), R(thief, Thief), R(stalled, Stalled), R(park, Park), R(life, Life), R(thread, Thread),
+	R(replaces_since, ReplacesSince), R(recoveries, Recoveries), R(recovery_total, RecoveryTotal),
+	R(recovery_longest, RecoveryLongest), R(wheel, Wheel),
 #undef R
 #define R(field, go) F(lane_descriptor, field, DescriptorMemory, go)
 	S(lane_descriptor, DescriptorMemory), R(slot, Slot), R(generation, Generation), R(system, System), R(hints, Hints),
@@ -50,9 +52,12 @@ static const layout_row layout_rows[] = {
 #undef R
 #define R(field, go) F(lane_runtime, field, RuntimeMemory, go)
 	S(lane_runtime, RuntimeMemory), R(id, ID), R(state, State), R(worker_count, WorkerCount), R(workers, Workers),
-	R(asymmetric, Asymmetric), R(cpus, CPUs), R(epoll, Epoll), R(wake_event, WakeEvent), R(inject, Inject), R(pending, Pending), R(idle, Idle),
+	R(asymmetric, Asymmetric), R(cpus, CPUs), R(epoll, Epoll), R(wake_event, WakeEvent), R(worker_max, WorkerMax), R(active, Active), R(begun, Begun),
+	R(inject, Inject), R(pending, Pending), R(idle, Idle),
 	R(waking, Waking), R(spinning, Spinning), R(keeper, Keeper), R(descriptors, Descriptors), R(sleep_until, SleepUntil),
-	R(polled_at, PolledAt), R(released, Released), R(monitor, Monitor), R(crossings, Crossings), R(wakes, Wakes),
+	R(polled_at, PolledAt), R(released, Released), R(monitor, Monitor), R(replace_since, ReplaceSince), R(refused_at, RefusedAt),
+	R(stalls, Stalls), R(stalled_longest, StalledLongest), R(replacements, Replacements), R(refused, Refused),
+	R(dismissed, Dismissed), R(crossings, Crossings), R(wakes, Wakes),
 	R(io_started, IOStarted), R(io_events, IOEvents), R(io_immediate, IOImmediate), R(chunks, Chunks),
 #undef R
 };
@@ -64,7 +69,8 @@ static const int64_t layout_numbers[] = {
 	LANE_WORKERS_MAX, LANE_WHEEL_LEVELS, LANE_WHEEL_SLOTS, LANE_WHEEL_TICK_SHIFT, LANE_CHUNK_DESCRIPTORS, LANE_CHUNKS_MAX,
 	LANE_FREE, LANE_RUNNING, LANE_STOPPING, LANE_STOPPED,
 	LANE_AWAKE, LANE_ANNOUNCED, LANE_PARKED, LANE_PARKED_IN_POLLER, LANE_NOTIFIED,
-	LANE_STEAL, LANE_TIMERS, LANE_POLL, LANE_STOP, LANE_INJECT_CLOSED,
+	LANE_ABSENT, LANE_STARTING, LANE_RUNS, LANE_ASKED, LANE_CACHED, LANE_DISMISSED, LANE_LEAVING,
+	LANE_STEAL, LANE_TIMERS, LANE_POLL, LANE_STOP, LANE_RETIRE, LANE_REPLACE, LANE_INJECT_CLOSED,
 	LANE_SLOT_READY, LANE_SLOT_CLOSED, LANE_SLOT_HELD, (int64_t)LANE_SLOT_OWNER, LANE_RECEIVE, LANE_SEND,
 	LANE_HINT_RECEIVE_DRAINED, LANE_HINT_HANGUP,
 };

@@ -146,7 +146,7 @@ int main(int argc, char** argv) try {
     http::load load;
     load.target = resolve(chosen.host);
     load.depth = chosen.pipeline;
-    load.tallies.resize(runtime.stats().workers);
+    load.tallies.resize(runtime.stats().max_workers);
     for (unsigned i = 0; i < chosen.pipeline; ++i) {
         load.batch += "GET " + chosen.path + " HTTP/1.1\r\nHost: " + chosen.host + "\r\n\r\n";
     }

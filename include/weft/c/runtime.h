@@ -9,6 +9,7 @@
 #define WEFT_C_RUNTIME_H
 
 #include "op.h"
+#include "stall.h"
 
 /** Settings of a runtime. Zero means default for every field. Fields are only ever appended. */
 typedef struct weft_runtime_config {
@@ -17,10 +18,21 @@ typedef struct weft_runtime_config {
     uint64_t stack_bytes; /* stack of each worker, at least 65536; 0: 1 MiB */
     const char *name;     /* up to 10 bytes; threads are called NAME-0, NAME-1, ...; NULL: "weft"; copied */
     uint32_t blocking_threads; /* blocking calls of each kind that run at once (blocking.h), 1 to 1024; 0: 64 */
-    uint32_t reserved_;        /* 0 */
+    uint32_t max_workers; /* with replacements for workers that ops hold up, at least workers, at most 256; 0: 256. A runtime
+                             runs one op at a time, and none beside a blocked one, only if this and workers are 1 */
+    uint32_t flags;       /* WEFT_RUNTIME_LOG_STALLS */
+    uint32_t reserved_;   /* 0 */
+    int64_t keep_ns;      /* how long the thread of a replacement is kept when it is not needed; 0: 10 s */
+    weft_stall_fn on_stall; /* is told of stalls: stall.h; NULL: nobody */
+    void *stall_context;    /* passed to on_stall */
+    int64_t stall_ns;       /* of stalls that are shorter nobody is told; 0: 10 ms */
 } weft_runtime_config;
 
-#define WEFT_RUNTIME_CONFIG_INIT {sizeof(weft_runtime_config), 0, 0, 0, 0, 0}
+#define WEFT_RUNTIME_CONFIG_INIT {sizeof(weft_runtime_config), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/** weft_runtime_config.flags: write a line on standard error for each stall that on_stall would be told of. The
+ *  environment variable WEFT_LOG_STALLS, if not empty, does the same for all runtimes. */
+#define WEFT_RUNTIME_LOG_STALLS 1u
 
 /** Counters since the runtime was created. They only grow, but for those that say that they are levels. */
 typedef struct weft_stats {
@@ -44,6 +56,14 @@ typedef struct weft_stats {
     uint64_t blocking_calls;   /* blocking calls that began (this and the next two: 0 for one worker's counters) */
     uint64_t blocking_threads; /* level: threads of the blocking pool */
     uint64_t blocking_waiting; /* level: blocking calls that wait for a thread */
+    uint64_t max_workers;      /* level: workers there may be; every worker's index is below (1 for one worker's counters) */
+    uint64_t stalls;           /* times that an op held up its worker while something waited; stall.h. 0 for one worker */
+    uint64_t stalls_dismissed; /* times that it looked so, but the thread had only lost its CPU. 0 for one worker */
+    uint64_t stalled_longest_ns; /* the longest stall that is over. 0 for one worker */
+    uint64_t replacements;     /* times that a worker began because another was held up. 0 for one worker */
+    uint64_t recoveries;       /* the same, once it has begun; and, from the moment that the monitor first saw the op that */
+    uint64_t recovery_total_ns;   /* held up the other: the time that took, all together, */
+    uint64_t recovery_longest_ns; /* and the longest */
 } weft_stats;
 
 #ifdef __cplusplus
@@ -84,7 +104,8 @@ WEFT_API int weft_runtime_destroy(weft_runtime runtime) WEFT_NOEXCEPT;
 WEFT_API weft_runtime weft_runtime_current(void) WEFT_NOEXCEPT;
 
 /** Tells which worker of its runtime the calling thread is.
- *  Returns:  0 to workers - 1, or WEFT_ENOTWORKER.
+ *  Returns:  0 to max_workers - 1 (weft_stats), or WEFT_ENOTWORKER. Those below workers are always there; a replacement has
+ *            an index of its own, and no two workers that live have the same.
  *  Threads:  any; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_worker_index(void) WEFT_NOEXCEPT;
@@ -104,8 +125,8 @@ WEFT_API int weft_runtime_status(weft_runtime runtime) WEFT_NOEXCEPT;
 WEFT_API int weft_runtime_stats(weft_runtime runtime, weft_stats *stats) WEFT_NOEXCEPT;
 
 /** Reads the counters of one worker.
- *  Params:   worker  0 to workers - 1
- *  Returns:  as weft_runtime_stats; WEFT_EINVAL also when there is no such worker.
+ *  Params:   worker  0 to max_workers - 1
+ *  Returns:  as weft_runtime_stats; WEFT_EINVAL also when there can be no such worker. One that has left keeps its counters.
  *  Threads:  any; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_worker_stats(weft_runtime runtime, uint32_t worker, weft_stats *stats) WEFT_NOEXCEPT;

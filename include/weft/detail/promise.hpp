@@ -19,6 +19,7 @@
 
 #include "../concepts.hpp"
 #include "delay.hpp"
+#include "describe.hpp"
 #include "die.hpp"
 #include "environment.hpp"
 #include "foreign.hpp"
@@ -153,6 +154,7 @@ private:
         auto &promise = static_cast<Promise &>(*reinterpret_cast<promise_base *>(op));
         auto &at_end = *static_cast<spawn_completion *>(op->context);
         promise.start(at_end, environment{weft_runtime_current(), at_end.token});
+        weft_goes_on_as(function_of(std::coroutine_handle<Promise>::from_promise(promise)));
         resume_guarded(std::coroutine_handle<Promise>::from_promise(promise));
     }
 
