@@ -79,10 +79,8 @@ struct arena {
     std::uint64_t below(std::uint64_t bound) { return stress_below(random, bound); }
 };
 
-/// Does f at a random distance: on thread `who` beside the workers, or on a worker after some turns. f is a function.
 template <class F>
-task<> meanwhile(arena &a, int who, F f) {
-    std::uint64_t random = stress_random(a.random);
+task<> do_after(arena &a, int who, std::uint64_t random, F f) {
     if (random % 2 == 0) {
         co_await a.threads[who].run([&] {
             stress_wait(&random, 2000);
@@ -95,6 +93,13 @@ task<> meanwhile(arena &a, int who, F f) {
         stress_wait(&random, 1000);
         f();
     }
+}
+
+/// Does f at a random distance: on thread `who` beside the workers, or on a worker after some turns. f is a function. The
+/// distance is drawn now, by the caller, since the task may start on any worker.
+template <class F>
+task<> meanwhile(arena &a, int who, F f) {
+    return do_after(a, who, stress_random(a.random), std::move(f));
 }
 
 /// The same for a request.
