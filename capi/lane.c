@@ -41,7 +41,11 @@ lane_runtime *lane_runtime_of(uint64_t id) {
 
 LANE_COLD void lane_enter_contended(lane_worker *worker) {
     lane_leave(worker);
+    /* No op holds the worker up while it waits, perhaps asleep, for a thief that has lost its CPU. */
+    uint64_t running = atomic_load_explicit(&worker->running, memory_order_relaxed);
+    atomic_store_explicit(&worker->running, 0, memory_order_relaxed);
     for (uint32_t spins = 0; atomic_load_explicit(&worker->thief, memory_order_acquire) != 0; spins++) lane_pause(spins);
+    atomic_store_explicit(&worker->running, running, memory_order_relaxed);
     lane_enter(worker);
 }
 
