@@ -82,6 +82,6 @@ func (memory) Free(p unsafe.Pointer) { C.free(p) }
 
 func (memory) Map(bytes uintptr) unsafe.Pointer { return C.lane_map(C.size_t(bytes)) }
 
-func (memory) Unmap(p unsafe.Pointer, bytes uintptr) { C.munmap(p, C.size_t(bytes)) }
+func (memory) Clear(p unsafe.Pointer, bytes uintptr) { C.madvise(p, C.size_t(bytes), C.MADV_DONTNEED) }
 
 func call(function, argument uintptr) { C.lane_call(C.uintptr_t(function), C.uintptr_t(argument)) }

@@ -40,5 +40,6 @@ type PageMemory interface {
 	Memory
 	// Map gives out whole pages, which cost nothing until they are touched; nil when there are none.
 	Map(bytes uintptr) unsafe.Pointer
-	Unmap(p unsafe.Pointer, bytes uintptr)
+	// Clear zeroes them and lets go of the memory behind them. The addresses stay.
+	Clear(p unsafe.Pointer, bytes uintptr)
 }

@@ -68,6 +68,7 @@ func New(c Config) (*Runtime, error) {
 		live: c.Workers, stopped: make(chan struct{}),
 	}
 	r.monitorPoll.init()
+	places := c.Shared.Workers
 	*c.Shared = RuntimeMemory{}
 	c.Shared.SleepUntil.Store(math.MinInt64)
 	c.Shared.Pending.Store(1) // Stop's own
@@ -76,11 +77,14 @@ func New(c Config) (*Runtime, error) {
 	if c.Asymmetric {
 		c.Shared.Asymmetric = 1
 	}
-	block := c.Memory.Map(r.workersSize())
-	if block == nil {
-		return nil, ENoMem
+	if places == 0 {
+		block := c.Memory.Map(workersSize)
+		if block == nil {
+			return nil, ENoMem
+		}
+		places = uint64(uintptr(block))
 	}
-	c.Shared.Workers = uint64(uintptr(block))
+	c.Shared.Workers = places
 	for i := range c.Workers {
 		if !r.beginPlace(i, c.ID, false) {
 			r.free()
@@ -115,9 +119,7 @@ func New(c Config) (*Runtime, error) {
 
 const checkIntervalInitial = 61 // ops; FAIR_INTERVAL of the lane
 
-func (r *Runtime) workersSize() uintptr {
-	return uintptr(r.shared.WorkerMax) * unsafe.Sizeof(WorkerMemory{})
-}
+const workersSize = WorkersMax * unsafe.Sizeof(WorkerMemory{})
 
 // beginPlace makes the next place for a worker usable; its memory is zeroed. False when there is no memory for its queue.
 func (r *Runtime) beginPlace(i int, id uint64, stopping bool) bool {
@@ -185,7 +187,9 @@ func (r *Runtime) RunMonitor() {
 	}
 }
 
-// free gives the shared memory back. No thread uses it any more.
+// free gives the shared memory back, but for the workers' places, which the next runtime in this slot uses. A thread that has handed over
+// an op may still be on its way to wake a worker when that op has run, and led to the end of the runtime. What it finds is then a worker
+// of nobody, or of that next runtime, for whom a wake too many is nothing.
 func (r *Runtime) free() {
 	for i := range int(r.shared.Begun.Load()) {
 		r.shared.Worker(i).freeQueue(r.memory)
@@ -193,8 +197,7 @@ func (r *Runtime) free() {
 	if r.descriptors != nil {
 		r.descriptors.free()
 	}
-	r.memory.Unmap(unsafe.Pointer(at[byte](r.shared.Workers)), r.workersSize())
-	r.shared.Workers, r.shared.WorkerCount, r.shared.WorkerMax = 0, 0, 0
+	r.memory.Clear(unsafe.Pointer(at[byte](r.shared.Workers)), workersSize)
 	r.shared.Active.Store(0)
 	r.shared.Begun.Store(0)
 }

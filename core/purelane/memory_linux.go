@@ -34,5 +34,9 @@ func (Memory) Free(p unsafe.Pointer) {
 // Map is Alloc: a mapping costs nothing until it is touched.
 func (m Memory) Map(bytes uintptr) unsafe.Pointer { return m.Alloc(bytes) }
 
-// Unmap is Free.
-func (m Memory) Unmap(p unsafe.Pointer, _ uintptr) { m.Free(p) }
+// Clear gives the pages back, and keeps their addresses.
+func (m Memory) Clear(p unsafe.Pointer, bytes uintptr) {
+	if err := unix.Madvise(unsafe.Slice((*byte)(p), bytes), unix.MADV_DONTNEED); err != nil {
+		panic(err)
+	}
+}

@@ -31,5 +31,5 @@ func (Memory) Free(p unsafe.Pointer) {
 // Map is Alloc: a mapping costs nothing until it is touched.
 func (m Memory) Map(bytes uintptr) unsafe.Pointer { return m.Alloc(bytes) }
 
-// Unmap is Free.
-func (m Memory) Unmap(p unsafe.Pointer, _ uintptr) { m.Free(p) }
+// Clear zeroes it.
+func (m Memory) Clear(p unsafe.Pointer, bytes uintptr) { clear(unsafe.Slice((*byte)(p), bytes)) }

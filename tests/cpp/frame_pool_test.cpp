@@ -153,10 +153,10 @@ TEST_CASE("frame pool: after a burst the peak is given back") {
     const long before = chunks;
     {
         std::vector<void *> frames;
-        for (int i = 0; i < 300'000; ++i) {
+        for (int i = 0; i < 1'500'000; ++i) {
             frames.push_back(frame_allocate(128));
         }
-        CHECK(chunks - before >= 500);
+        CHECK(chunks - before >= 2900);
         std::shuffle(frames.begin(), frames.end(), std::minstd_rand(1));
         for (void *memory : frames) {
             frame_free(memory, 128);
@@ -167,7 +167,7 @@ TEST_CASE("frame pool: after a burst the peak is given back") {
     const long kept = chunks - before;
     MESSAGE(kept << " chunks kept");
     CHECK(kept <= reserved + scattered);
-    CHECK(kept < 500);
+    CHECK(kept < 2000);
     std::vector<void *> frames; // and another class uses them
     for (int i = 0; i < 10'000; ++i) {
         frames.push_back(frame_allocate(64));
@@ -181,7 +181,7 @@ TEST_CASE("frame pool: after a burst the peak is given back") {
 TEST_CASE("frame pool: a burst that ends in the order in which it began leaves no more than is reserved") {
     const long before = chunks; // the reserve is full
     std::vector<void *> frames;
-    for (int i = 0; i < 300'000; ++i) {
+    for (int i = 0; i < 1'000'000; ++i) {
         frames.push_back(frame_allocate(192));
     }
     for (void *memory : frames) {

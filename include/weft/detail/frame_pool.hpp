@@ -26,7 +26,7 @@ namespace weft::detail {
 inline constexpr std::size_t frame_classes = 34;
 inline constexpr std::size_t frame_largest = 2560;             // bytes; larger frames come from operator new
 inline constexpr std::size_t frame_depot_bytes = 32u << 10u;   // full lists that a class keeps; few, since each block may hold a chunk
-inline constexpr std::size_t frame_reserve_bytes = 16u << 20u; // empty chunks that all classes keep; what a burst leaves above it is freed
+inline constexpr std::size_t frame_reserve_bytes = 64u << 20u; // empty chunks that all classes keep; what a burst leaves above it is freed
 inline constexpr std::size_t frame_chunk_alignment = 64u << 10u;
 inline constexpr std::size_t frame_chunk_bytes = frame_chunk_alignment - 64; // so that chunks and the allocator's own headers tile
 
