@@ -21,8 +21,13 @@
 
 namespace weft::detail {
 
-/// Resumes a coroutine from a place that no exception may leave.
+/// Resumes a coroutine from a place that no exception may leave. When no worker is left, an op runs where it is completed, and
+/// that may be a cancel callback: then the coroutine waits until the request that called it is over.
 inline void resume_guarded(std::coroutine_handle<> coroutine) noexcept {
+    if (this_thread_lane.open) [[unlikely]] {
+        inline_lane_push(coroutine);
+        return;
+    }
     try {
         coroutine.resume();
     } catch (...) {
