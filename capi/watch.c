@@ -36,7 +36,8 @@ typedef struct watch_view {
     bool backlog;      /* two ops or more were queued */
     bool in_op;        /* at the last look, in the same op as at the look before */
     bool waited;       /* something waited meanwhile */
-    bool asleep;       /* the thread waits in the system */
+    bool sleeps;       /* the thread waited in the system when last asked, */
+    bool asleep;       /* and when asked before that */
     bool counted;      /* as a stall, */
     bool told;         /* early, */
     bool dismissed;    /* or as none */
@@ -96,7 +97,8 @@ static void view_end(watch *w, watch_view *view, lane_runtime *runtime, uint32_t
 }
 
 /* Asks the system what the thread of a worker does that has been in one op for long. What it uses of its CPU tells a busy one; one whose clock
- * stands still is blocked, unless it is ready to run and has only lost its CPU. */
+ * stands still is blocked, unless it is ready to run and has only lost its CPU. Asked twice, for a thread may wait in the system for a moment in any
+ * op, as at a page that is not there. */
 static void view_ask(watch_view *view, lane_runtime *runtime, const lane_worker *worker, int64_t now) {
     uint32_t thread = atomic_load_explicit(&worker->thread, memory_order_relaxed);
     int64_t cpu = lane_thread_cpu(thread);
@@ -104,19 +106,18 @@ static void view_ask(watch_view *view, lane_runtime *runtime, const lane_worker 
     if (first) view->cpu_first = cpu;
     int64_t used = first ? 0 : cpu - view->cpu;
     bool computes = !first && used > (now - view->asked_at) / 2;
-    if (computes)
-        view->asleep = false;
-    else
-        view->asleep = lane_thread_sleeps(thread);
+    bool slept = view->sleeps;
+    view->sleeps = !computes && lane_thread_sleeps(thread);
+    view->asleep = slept && view->sleeps;
     view->held = view->asleep ? BLOCKED : cpu - view->cpu_first >= BUSY_NS ? BUSY : FREE;
-    if (!first && view->held == FREE && !computes && !view->dismissed) {
+    if (!first && view->held == FREE && !computes && !view->sleeps && !view->dismissed) {
         view->dismissed = true;
         lane_count(&runtime->dismissed, 1);
     }
     view->cpu = cpu;
     view->asked_at = now;
     int64_t patience = now - view->since > 2 * ASK_HELD_NS ? (now - view->since) / 2 : ASK_HELD_NS;
-    view->ask_at = now + (view->held == FREE ? ASK_AGAIN_NS : patience);
+    view->ask_at = now + (view->held != FREE ? patience : view->sleeps ? PERIOD_MIN_NS : ASK_AGAIN_NS);
 }
 
 typedef struct watch_count {
@@ -175,7 +176,7 @@ static void watch_judge(watch *w, lane_runtime *runtime, int64_t now, bool idle,
         int64_t lasted = now - view->since;
         if (view->waited && now >= view->ask_at && lasted >= SUSPECT_NS) view_ask(view, runtime, worker, now);
         if (view->held == FREE) {
-            count->unsure = count->unsure || lasted < SUSPECT_NS;
+            count->unsure = count->unsure || lasted < SUSPECT_NS || view->sleeps;
             continue;
         }
         count->held += stays;
