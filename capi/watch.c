@@ -53,6 +53,7 @@ typedef struct watch {
     int64_t quiet;         /* all parked for how long */
     int64_t alert_until;
     int64_t surplus_since; /* 0: there is no surplus */
+    bool injected;         /* something was injected and not drained, at the last look */
     watch_report report;
     watch_view views[LANE_WORKERS_MAX];
 } watch;
@@ -135,7 +136,11 @@ typedef struct watch_count {
  * queued at two looks are a backlog. */
 static watch_count watch_look(watch *w, lane_runtime *runtime, int64_t now) {
     watch_count count = {.since = now};
-    count.waits = atomic_load_explicit(&runtime->inject, memory_order_relaxed) > LANE_INJECT_CLOSED;
+    /* What was injected without a wake, by a worker that has been held up since, before it came to drain it. */
+    bool injected = atomic_load_explicit(&runtime->inject, memory_order_relaxed) > LANE_INJECT_CLOSED;
+    count.waits = injected;
+    count.found = injected && w->injected;
+    w->injected = injected;
     for (uint32_t i = 0; i < lane_active(runtime); i++) {
         lane_worker *worker = lane_worker_at(runtime, i);
         watch_view *view = &w->views[i];

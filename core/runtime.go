@@ -175,7 +175,7 @@ func (r *Runtime) RunMonitor() {
 	for {
 		switch r.lane.Watch(r.shared) {
 		case ReasonTimers:
-			r.fire()
+			r.fire(true)
 		case ReasonPoll:
 			r.pollTurn(&r.monitorPoll, &r.shared.IOEvents, true)
 		case ReasonReplace:

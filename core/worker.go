@@ -32,7 +32,7 @@ func (r *Runtime) RunWorker(i int) {
 		futile = 0
 		switch reason {
 		case ReasonTimers:
-			r.fire()
+			r.fire(false)
 		case ReasonPoll:
 			r.pollTurn(&w.poll, &w.shared.IOEvents, false)
 		case ReasonRetire:
@@ -78,15 +78,16 @@ func (w *worker) steal() bool {
 	return false
 }
 
-// fire fires every timer that is due, of all workers, so that nobody's timers wait for a worker that is held up.
-func (r *Runtime) fire() {
+// fire fires every timer that is due, of all workers, so that nobody's timers wait for a worker that is held up. A worker drains what is fired
+// itself, and needs wake nobody. The monitor must, although no worker was asleep when it looked: one may have gone to sleep since.
+func (r *Runtime) fire(wake bool) {
 	now := r.lane.Now()
 	for i := range int(r.shared.Active.Load()) {
 		wheel := &r.shared.Worker(i).Wheel
 		for done := false; !done && wheel.Earliest.Load() <= now; {
 			var fired chain
 			done = wheel.advance(r.lane, now, &fired)
-			r.injectChain(&fired, false)
+			r.injectChain(&fired, wake)
 		}
 	}
 }

@@ -3,7 +3,8 @@
  * delay.c: what WEFT_TEST_DELAY does in a build with -DWEFT_TEST_DELAYS=ON, when the variable WEFT_TEST_DELAYS is 1: it waits a
  * random time, now and then. Each thread has a few points of its own choice at which it waits often, and takes others after a
  * while, so that the same gap is held open long enough for others to run into it. Spinning meets threads on other CPUs,
- * yielding and sleeping those on the same. WEFT_SEED sets the choices; without it they are drawn, and printed.
+ * yielding and sleeping those on the same. WEFT_SEED sets the choices; without it they are drawn, and printed. A test that wants one
+ * certain meeting sets a function that is called at every point.
  */
 #include <errno.h>
 #include <sched.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 void weft_test_delay(const char *point);
+void weft_test_set_at_point(void (*at_point)(const char *point)); /* NULL: none */
 
 enum {
     CHOICES = 16,        /* one point in so many is waited at often */
@@ -67,8 +69,14 @@ static void wait_here(uint64_t random)
     errno = saved;
 }
 
+static void (*_Atomic weft_test_at_point)(const char *point);
+
+void weft_test_set_at_point(void (*at_point)(const char *point)) { atomic_store(&weft_test_at_point, at_point); }
+
 void weft_test_delay(const char *point)
 {
+    void (*at_point)(const char *) = atomic_load_explicit(&weft_test_at_point, memory_order_acquire);
+    if (at_point != NULL) at_point(point);
     static _Thread_local uint64_t state;
     static _Thread_local uint32_t calls, choice;
     if (seed == 0) return;

@@ -54,6 +54,10 @@ var goals = slices.Concat(
 		{work: "echo1", peer: "epoll", workers: both, atMost: 1 / 0.97}, // 0.97 of its messages per second
 		{work: "echo64", peer: "epoll", workers: both, atMost: 1 / 0.97},
 		{work: "echo1000", peer: "epoll", workers: both, atMost: 1 / 0.97},
+		{work: "recovery_one", workers: two, atMost: 100e3},
+		{work: "recovery_all", workers: both, atMost: 1e6},
+		{work: "recovery_all", metric: "p99_ns", workers: both, atMost: 10e6},
+		{work: "blocked_lateness", metric: "p99_ns", workers: both, atMost: 10e6},
 		{work: "http_slow1", than: "http_slow0", workers: both, atMost: 1 / 0.9}, // 0.9 of its requests per second
 		{work: "wake", peer: "futex", workers: both, atMost: 1.2},
 		{work: "wake", metric: "p99_ns", peer: "futex", workers: both, atMost: 2},

@@ -2,6 +2,7 @@
 //
 // ops.cpp: weft by its C interface: ops and timers in memory of the caller's, no coroutine, no allocation. What is left is the
 // scheduler itself, which is what a layer for another language would build on.
+#include <atomic>
 #include <latch>
 
 #include <weft.h>
@@ -167,7 +168,90 @@ bench::result wake(const bench::options &o) {
     });
 }
 
+// An op that blocks its worker, as a careless one does.
+struct blocker {
+    weft_op op;
+    std::int64_t span_ns;
+    std::atomic<int> *entered;
+    std::atomic<int> *left;
+    int last;             // whoever enters as this one queues the op behind itself
+    weft_runtime handle;
+    weft_op *behind;
+    std::int64_t *queued; // ns
+
+    static void run(weft_op *op) {
+        auto *self = reinterpret_cast<blocker *>(op);
+        if (self->entered->fetch_add(1) + 1 == self->last) {
+            *self->queued = bench_now_ns();
+            need(weft_schedule(self->handle, self->behind), "weft_schedule");
+        }
+        bench_sleep_ns(self->span_ns);
+        self->left->fetch_add(1);
+    }
+};
+
+// From the moment at which the last of so many workers blocks until the op that it has queued behind itself begins.
+bench::result recovery(const bench::options &o, int blocked) {
+    constexpr std::int64_t span_ns = 10'000'000;
+    runtime rt(o.workers);
+    std::vector<std::int64_t> samples(o.count(200));
+    for (auto &sample : samples) {
+        std::atomic<int> entered{0}, left{0};
+        std::atomic<std::int64_t> began{0};
+        std::int64_t queued = 0;
+        weft_op behind{[](weft_op *op) { static_cast<std::atomic<std::int64_t> *>(op->context)->store(bench_now_ns()); }, &began,
+                       nullptr, 0};
+        std::vector<blocker> all(static_cast<std::size_t>(blocked));
+        for (auto &one : all) {
+            one = {{blocker::run, nullptr, nullptr, 0}, span_ns, &entered, &left, blocked, rt.handle, &behind, &queued};
+            need(weft_schedule(rt.handle, &one.op), "weft_schedule");
+        }
+        while (left.load() != blocked || began.load() == 0) bench_sleep_ns(500'000);
+        sample = began.load() - queued;
+    }
+    return bench::percentiles(samples);
+}
+
+bench::result recovery_one(const bench::options &o) { return recovery(o, 1); }
+bench::result recovery_all(const bench::options &o) { return recovery(o, o.workers); }
+
+// 1,000 timers, due while every worker sleeps for a second: by how much they fire late.
+bench::result blocked_lateness(const bench::options &o) {
+    struct late_timer {
+        weft_timer timer;
+        std::int64_t due, fired;
+        std::atomic<int> *count;
+    };
+    runtime rt(o.workers);
+    std::vector<late_timer> timers(o.count(1000));
+    std::atomic<int> entered{0}, left{0}, fired{0};
+    std::vector<blocker> all(static_cast<std::size_t>(o.workers));
+    for (auto &one : all) {
+        one = {{blocker::run, nullptr, nullptr, 0}, 1'000'000'000, &entered, &left, -1, rt.handle, nullptr, nullptr};
+        need(weft_schedule(rt.handle, &one.op), "weft_schedule");
+    }
+    while (entered.load() != o.workers) bench_sleep_ns(100'000);
+    for (std::size_t i = 0; i < timers.size(); i++) {
+        timers[i].count = &fired;
+        timers[i].timer.op.run = [](weft_op *op) {
+            auto *self = reinterpret_cast<late_timer *>(op);
+            self->fired = bench_now_ns();
+            self->count->fetch_add(1);
+        };
+        timers[i].due = weft_now_ns() + 10'000'000 + static_cast<std::int64_t>(bench_random(i) % 800'000'000);
+        need(weft_schedule_at(rt.handle, &timers[i].timer, timers[i].due), "weft_schedule_at");
+    }
+    while (fired.load() != static_cast<int>(timers.size())) bench_sleep_ns(10'000'000);
+    while (left.load() != o.workers) bench_sleep_ns(10'000'000);
+    std::vector<std::int64_t> samples;
+    for (auto &one : timers) samples.push_back(one.fired - one.due);
+    return bench::percentiles(samples);
+}
+
 const std::vector<bench::work> works = {
+    {"recovery_one", {2}, recovery_one},
+    {"recovery_all", {1, 2}, recovery_all},
+    {"blocked_lateness", {1, 2}, blocked_lateness},
     {"micro_outside", {1, 2}, micro_outside},
     {"micro_outside_batch", {1, 2}, micro_outside_batch},
     {"micro_inside", {1, 2}, micro_inside},

@@ -34,6 +34,7 @@ type Lane struct {
 
 	views        [core.WorkersMax]view // owner: monitor
 	surplusSince int64                 // owner: monitor; ns, 0: there is none
+	injected     bool                  // owner: monitor; something was injected and not drained, at the last look
 }
 
 // New makes the lane of one runtime. call is what runs an op: Call, or a test's own.

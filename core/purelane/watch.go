@@ -103,7 +103,10 @@ func (l *Lane) Watch(r *core.RuntimeMemory) core.Reason {
 
 // look compares each worker with the last look.
 func (l *Lane) look(r *core.RuntimeMemory, now int64) (found, waits bool, live, held int) {
-	waits = r.Inject.Load() > core.InjectClosed
+	// What was injected without a wake, by a worker that has been held up since, before it came to drain it.
+	injected := r.Inject.Load() > core.InjectClosed
+	found, waits = injected && l.injected, injected
+	l.injected = injected
 	since := now
 	for i := range int(r.Active.Load()) {
 		w, v := r.Worker(i), &l.views[i]

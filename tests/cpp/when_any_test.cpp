@@ -8,13 +8,17 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
 #include <weft/cancellation.hpp>
 #include <weft/event.hpp>
+#include <weft/runtime.hpp>
 #include <weft/sleep.hpp>
+#include <weft/spawn.hpp>
 #include <weft/sync_wait.hpp>
 #include <weft/this_task.hpp>
 #include <weft/when_all.hpp>
@@ -192,3 +196,80 @@ TEST_CASE("when_any: nested, cancelled from the outermost, many times") {
         }
     });
 }
+
+#if defined(WEFT_TEST_DELAYS)
+
+extern "C" void weft_test_set_at_point(void (*at_point)(const char *point));
+
+namespace {
+
+// A thread that is no worker, and what it does.
+struct outsider {
+    std::atomic<bool> asleep{false};   // the child waits
+    std::atomic<bool> took{false};     // the outsider has taken the timer out
+    std::atomic<bool> stopped{false};  // and the runtime stops meanwhile
+    std::atomic<int> deepest{0};       // requests that were under way when when_any was over
+};
+outsider *at_work = nullptr;
+thread_local bool is_outsider = false;
+thread_local int requests = 0;
+
+void at_point(const char *point) {
+    const std::string_view here = point;
+    requests += here == "cancel_request_begun" ? 1 : here == "cancel_request_called" ? -1 : 0;
+    if (is_outsider && here == "lane_timer_taken_out") {
+        at_work->took = true;
+        while (!at_work->stopped) {
+            std::this_thread::yield();
+        }
+    }
+}
+
+weft::task<> waits_long(outsider &state) {
+    state.asleep = true;
+    co_await weft::sleep_for(1h);
+}
+
+weft::task<> first_of_two(outsider &state) {
+    try {
+        co_await weft::when_any(waits_long(state), waits_long(state));
+    } catch (const weft::operation_cancelled &) {
+        state.deepest = requests;
+    }
+}
+
+} // namespace
+
+// The last op of a stopping runtime may run on the thread that cancels it, inside its callbacks. There it must not go on to the
+// end of when_any, whose source dies with it while the request is on its way through it.
+TEST_CASE("when_any: cancelled from outside while its runtime stops") {
+    outsider state;
+    at_work = &state;
+    weft_test_set_at_point(at_point);
+    {
+        weft::runtime runtime({.workers = 1});
+        const weft::cancellation_source source;
+        weft::spawn(runtime.scheduler(), first_of_two(state) | weft::with_token(source.token()));
+        while (!state.asleep) {
+            std::this_thread::yield();
+        }
+        std::this_thread::sleep_for(20ms);
+        std::thread canceller([&] {
+            is_outsider = true;
+            source.request();
+        });
+        while (!state.took) {
+            std::this_thread::yield();
+        }
+        std::thread late([&] {
+            std::this_thread::sleep_for(200ms); // as long as stop takes when the op is not there
+            state.stopped = true;
+        });
+        runtime.stop();
+        canceller.join();
+        late.join();
+    }
+    weft_test_set_at_point(nullptr);
+    CHECK(state.deepest == 0);
+}
+#endif
