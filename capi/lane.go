@@ -27,9 +27,14 @@ static void *lane_alloc(size_t bytes) {
 
 static void lane_rouse(lane_worker *worker) { lane_futex_wake(&worker->life); }
 
+// LeakSanitizer does not look for pointers in mappings of which it was not told.
+extern __attribute__((weak)) void __lsan_register_root_region(const void *, size_t);
+
 static void *lane_map(size_t bytes) {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return memory == MAP_FAILED ? NULL : memory;
+	if (memory == MAP_FAILED) return NULL;
+	if (__lsan_register_root_region != NULL) __lsan_register_root_region(memory, bytes);
+	return memory;
 }
 
 static void lane_end_watch(lane_runtime *runtime) {
