@@ -23,10 +23,7 @@ func (r *Runtime) RunWorker(i int) {
 	for futile := uint32(0); ; {
 		w.shared.Crossings.Add(1)
 		reason := r.lane.Run(w.shared)
-		if reason == ReasonSteal && !w.steal() {
-			// The victim was inside its queue section for long, or others were faster. Give it time, more each time.
-			futile++
-			r.lane.Pause(min(futile*16, restPause))
+		if reason == ReasonSteal && !w.stealPatiently(&futile) {
 			continue
 		}
 		futile = 0
@@ -46,6 +43,21 @@ func (r *Runtime) RunWorker(i int) {
 			}
 		}
 	}
+}
+
+// stealTries is how often a steal is tried before the lane looks for other work: enough to outlast a victim that queues op after op.
+const stealTries = 8
+
+// stealPatiently tries a few times, for the victim may be inside its queue section, or others be faster. Each try in a row gives them more time.
+func (w *worker) stealPatiently(futile *uint32) bool {
+	for range stealTries {
+		if w.steal() {
+			return true
+		}
+		*futile++
+		w.runtime.lane.Pause(min(*futile*16, restPause))
+	}
+	return false
 }
 
 // steal takes half of the queue of the next worker that has a backlog.
