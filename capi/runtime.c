@@ -75,7 +75,8 @@ int weft_runtime_create(const weft_runtime_config *given, weft_runtime *runtime)
     if (config.workers > LANE_WORKERS_MAX) return WEFT_EINVAL;
     if (config.max_workers == 0) config.max_workers = LANE_WORKERS_MAX;
     if (config.max_workers > LANE_WORKERS_MAX || config.workers > config.max_workers) return WEFT_EINVAL;
-    if ((config.flags & ~WEFT_RUNTIME_LOG_STALLS) != 0 || config.keep_ns < 0 || config.stall_ns < 0) return WEFT_EINVAL;
+    if ((config.flags & ~WEFT_RUNTIME_LOG_STALLS) != 0 || config.reserved_ != 0 || config.keep_ns < 0 || config.stall_ns < 0)
+        return WEFT_EINVAL;
     if (config.keep_ns == 0) config.keep_ns = KEEP_DEFAULT_NS;
     if (config.stall_ns == 0) config.stall_ns = STALL_DEFAULT_NS;
     const char *log = getenv("WEFT_LOG_STALLS");

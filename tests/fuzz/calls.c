@@ -116,6 +116,8 @@ static void create_and_destroy(void)
             config.name = &name[(uintptr_t)config.name % sizeof name];
             memcpy(bytes + offsetof(weft_runtime_config, name), &config.name, sizeof config.name);
         }
+        config.on_stall = NULL; /* nor the function */
+        memset(bytes + offsetof(weft_runtime_config, on_stall), 0, sizeof config.on_stall);
     } else if (size > offsetof(weft_runtime_config, name)) {
         free(bytes); /* half a pointer */
         return;
@@ -125,7 +127,11 @@ static void create_and_destroy(void)
     for (size_t i = sizeof config; i < size; i++)
         if (bytes[i] != 0) wanted = WEFT_EVERSION;
     if (wanted == WEFT_OK && (config.workers > 256 || (config.stack_bytes != 0 && config.stack_bytes < 65536) ||
-                              config.stack_bytes > UINT64_C(1) << 40 || (config.name != NULL && strlen(config.name) > 10)))
+                              config.stack_bytes > UINT64_C(1) << 40 || (config.name != NULL && strlen(config.name) > 10) ||
+                              config.blocking_threads > 1024 || config.max_workers > 256 ||
+                              (config.max_workers != 0 && config.workers > config.max_workers) ||
+                              (config.flags & ~WEFT_RUNTIME_LOG_STALLS) != 0 || config.reserved_ != 0 || config.keep_ns < 0 ||
+                              config.stall_ns < 0))
         wanted = WEFT_EINVAL;
     if (wanted != WEFT_OK || (config.workers <= 4 && config.stack_bytes <= 1 << 20)) { /* more would only be slow */
         weft_runtime made = {77};
@@ -312,7 +318,7 @@ static void read_stats(void)
     memcpy(bytes, &claimed, 8);
     int wanted = claimed < 16 ? WEFT_EVERSION : WEFT_OK;
     MUST(weft_runtime_stats(runtime, (weft_stats *)(void *)bytes) == wanted);
-    MUST(weft_worker_stats(runtime, worker, (weft_stats *)(void *)bytes) == (wanted != WEFT_OK ? wanted : worker < 2 ? WEFT_OK : WEFT_EINVAL));
+    MUST(weft_worker_stats(runtime, worker, (weft_stats *)(void *)bytes) == (wanted != WEFT_OK ? wanted : worker < 4 ? WEFT_OK : WEFT_EINVAL));
     free(bytes);
 }
 
@@ -384,6 +390,7 @@ static void begin(void)
 {
     weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
     config.workers = 2;
+    config.max_workers = 4;
     MUST(weft_runtime_create(&config, &runtime) == WEFT_OK);
     stopped = false;
 }
