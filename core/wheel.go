@@ -158,22 +158,21 @@ func (w *Wheel) advance(l Lane, now int64, fired *chain) (done bool) {
 			return false
 		}
 		// Nothing stands between Elapsed and begins, so no timer's level changes but those of this slot. Elapsed is already past begins
-		// when the slot is the rest of one that was too large for one holding of the lock.
+		// when the slot is the rest of one that was too large for one holding of the lock. Only one of level 0 may be left so: the rest
+		// of a higher one would stand behind those of its timers that were moved down, and be late.
 		w.Elapsed = max(w.Elapsed, begins)
 		for w.Slots[slot] != 0 {
 			t := at[Timer](w.Slots[slot])
 			w.unlink(t)
 			if tick := tickOf(t.Deadline); tick > w.Elapsed {
 				w.link(t, tick)
-				if moved++; moved >= moveBatch {
-					break
-				}
+				moved++
 				continue
 			}
 			t.State = timerIdle
 			w.Fired++
 			fired.add(&t.Op)
-			if fired.count >= limit {
+			if slot < WheelSlots && fired.count >= limit {
 				break
 			}
 		}

@@ -127,3 +127,25 @@ func TestWheelAgainstList(t *testing.T) {
 		}
 	}
 }
+
+// Slots that are too large for one holding of the lock are moved down in parts, and none of the parts may be forgotten.
+func TestManyTimersOfOneSlotFireInTime(t *testing.T) {
+	const count = 5000
+	w, l := newWheel(t)
+	deadlines := make([]int64, count)
+	for i := range deadlines {
+		deadlines[i] = int64(20e9) + int64(i)*3*tick
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { deadlines[i], deadlines[j] = deadlines[j], deadlines[i] })
+	for _, deadline := range deadlines {
+		w.LinkAt(l, shared[core.Timer](t), deadline)
+	}
+	fired := 0
+	for now := w.Earliest.Load(); now != never; now = w.Earliest.Load() {
+		for _, timer := range w.Advance(l, now) {
+			require.Less(t, now-timer.Deadline, 2*tick)
+			fired++
+		}
+	}
+	require.Equal(t, count, fired)
+}
