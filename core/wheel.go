@@ -22,8 +22,10 @@ const (
 const (
 	slotNever = WheelLevels * WheelSlots // timers without a deadline
 	tickNever = math.MaxInt64
-	fireBatch = 256  // timers fired in one holding of the lock, and
-	moveBatch = 1024 // timers moved down: they bound how long a canceller waits
+	// After so many timers fired, or moved down, the lock is given back, at the end of a slot: they and the largest slot above level 0
+	// bound how long a canceller waits.
+	fireBatch = 256
+	moveBatch = 1024
 )
 
 // init makes a zeroed wheel usable; a closed one refuses all timers.
@@ -142,7 +144,8 @@ func (c *chain) add(op *Op) {
 	c.count++
 }
 
-// advance fires at most fireBatch timers that are due at now, earliest tick first, and tells whether that was all. Any thread.
+// advance fires timers that are due at now, earliest tick first, until a batch is full (fireBatch, moveBatch), and tells whether that was all.
+// Any thread.
 func (w *Wheel) advance(l Lane, now int64, fired *chain) (done bool) {
 	w.lock(l)
 	defer w.unlock()
