@@ -16,11 +16,9 @@
 #include "blocking.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "crossing.h"
 #include "threads.h"
@@ -39,17 +37,17 @@ enum {
 };
 
 /* A thread of the pool costs some 20 us to make: kept for so long, that is paid once a second at the most. */
-#define IDLE_SECONDS 1
+#define IDLE_NS INT64_C(1000000000)
 
 typedef struct blocking_pool blocking_pool;
 
 typedef struct blocking_thread {
-    pthread_t handle;
+    lane_thread thread;
     blocking_pool *pool;           /* immutable */
     uint32_t number;               /* immutable: for its name */
     weft_blocking *given;          /* guarded by mutex: to be run; NULL when idle */
     struct blocking_thread *below; /* guarded by mutex: the next idle one */
-    pthread_cond_t woken;          /* given has been set, or the pool closed */
+    lane_condition woken;          /* given has been set, or the pool closed */
 } blocking_thread;
 
 typedef struct blocking_kind {
@@ -58,8 +56,8 @@ typedef struct blocking_kind {
 } blocking_kind;
 
 struct blocking_pool {
-    pthread_mutex_t mutex;
-    pthread_cond_t gone;         /* threads has become 0 */
+    lane_mutex mutex;
+    lane_condition gone;         /* threads has become 0 */
     lane_runtime *runtime;       /* immutable */
     uint64_t id;                 /* guarded by mutex: the runtime's handle while the pool is open, else 0 */
     uint64_t stack_bytes;        /* written by blocking_open */
@@ -77,12 +75,12 @@ struct blocking_pool {
 
 static blocking_pool pools[LANE_RUNTIMES_MAX];
 
-LANE_TLS uint64_t blocking_self;
+LANE_LOCAL_IS(uint64_t, blocking_self);
 
 __attribute__((constructor)) static void blocking_load(void) {
     for (uint32_t slot = 0; slot < LANE_RUNTIMES_MAX; slot++) {
-        pthread_mutex_init(&pools[slot].mutex, NULL);
-        pthread_cond_init(&pools[slot].gone, NULL);
+        lane_mutex_begin(&pools[slot].mutex);
+        lane_condition_begin(&pools[slot].gone);
         pools[slot].runtime = &lane_table[slot];
     }
 }
@@ -185,11 +183,8 @@ static void run_call(lane_runtime *runtime, weft_blocking *op) {
 
 /* Sleeps until it is given an op, has been idle for long, or the pool is closed. On the idle list; under the mutex. */
 static void wait_idle(blocking_pool *pool, blocking_thread *self) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += IDLE_SECONDS;
-    int rc = 0;
-    while (self->given == NULL && pool->id != 0 && rc != ETIMEDOUT) rc = pthread_cond_timedwait(&self->woken, &pool->mutex, &until);
+    int64_t until = lane_now() + IDLE_NS;
+    while (self->given == NULL && pool->id != 0 && lane_now() < until) lane_condition_wait(&self->woken, &pool->mutex, until);
 }
 
 static void leave_idle(blocking_pool *pool, blocking_thread *self) {
@@ -199,19 +194,19 @@ static void leave_idle(blocking_pool *pool, blocking_thread *self) {
 }
 
 static void free_thread(blocking_thread *thread) {
-    pthread_join(thread->handle, NULL);
-    pthread_cond_destroy(&thread->woken);
+    lane_thread_join(thread->thread);
+    lane_condition_end(&thread->woken);
     free(thread);
 }
 
-static void *blocking_main(void *argument) {
+static lane_thread_result blocking_main(void *argument) {
     blocking_thread *self = argument;
     blocking_pool *pool = self->pool;
     char name[16];
     lane_cross_for_life(); /* the default floating-point environment, instead of that of whoever submitted */
-    pthread_mutex_lock(&pool->mutex);
+    lane_mutex_lock(&pool->mutex);
     snprintf(name, sizeof name, "%.10s-b%u", pool->name, self->number % 1000);
-    pthread_setname_np(pthread_self(), name);
+    lane_thread_name(name);
     blocking_self = atomic_load_explicit(&pool->runtime->id, memory_order_relaxed);
     for (;;) {
         weft_blocking *op = self->given;
@@ -224,9 +219,9 @@ static void *blocking_main(void *argument) {
         self->given = NULL;
         uint32_t kind = op->kind_;
         atomic_store_explicit(&pool->calls, atomic_load_explicit(&pool->calls, memory_order_relaxed) + 1, memory_order_relaxed);
-        pthread_mutex_unlock(&pool->mutex);
+        lane_mutex_unlock(&pool->mutex);
         run_call(pool->runtime, op);
-        pthread_mutex_lock(&pool->mutex);
+        lane_mutex_lock(&pool->mutex);
         pool->kinds[kind].running--;
         self->given = take_waiting(pool);
         if (self->given == NULL) {
@@ -236,14 +231,14 @@ static void *blocking_main(void *argument) {
     }
     blocking_thread *before = pool->ended;
     pool->ended = self;
-    pthread_mutex_unlock(&pool->mutex);
+    lane_mutex_unlock(&pool->mutex);
     if (before != NULL) free_thread(before);
     tsan_release(pool->runtime);
     /* The last access: blocking_join waits for it, and then for this thread. */
-    pthread_mutex_lock(&pool->mutex);
-    if (level_add(&pool->threads, -1u) == 0) pthread_cond_broadcast(&pool->gone);
-    pthread_mutex_unlock(&pool->mutex);
-    return NULL;
+    lane_mutex_lock(&pool->mutex);
+    if (level_add(&pool->threads, -1u) == 0) lane_condition_wake_all(&pool->gone);
+    lane_mutex_unlock(&pool->mutex);
+    return 0;
 }
 
 /* Sees to it that there is an idle thread. Under the mutex, under which a new one is made, too: nobody then counts on one that the
@@ -254,13 +249,9 @@ static bool find_thread(blocking_pool *pool) {
     if (thread == NULL) return false;
     thread->pool = pool;
     thread->number = pool->made;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&thread->woken, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (lane_thread_make(&thread->handle, pool->stack_bytes, blocking_main, thread) != 0) {
-        pthread_cond_destroy(&thread->woken);
+    lane_condition_begin(&thread->woken);
+    if (!lane_thread_make(&thread->thread, pool->stack_bytes, blocking_main, thread)) {
+        lane_condition_end(&thread->woken);
         free(thread);
         return false;
     }
@@ -275,27 +266,27 @@ static void give(blocking_pool *pool, weft_blocking *op) {
     blocking_thread *thread = pool->idle;
     pool->idle = thread->below;
     thread->given = op;
-    pthread_cond_signal(&thread->woken);
+    lane_condition_wake_one(&thread->woken);
 }
 
 /* The pool's life. */
 
 void blocking_open(uint32_t slot, uint64_t id, uint32_t limit, uint64_t stack_bytes, const char *name) {
     blocking_pool *pool = &pools[slot];
-    pthread_mutex_lock(&pool->mutex);
+    lane_mutex_lock(&pool->mutex);
     pool->id = id;
     pool->limit = limit;
     pool->stack_bytes = stack_bytes;
     pool->made = 0;
     snprintf(pool->name, sizeof pool->name, "%s", name);
     atomic_store_explicit(&pool->calls, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&pool->mutex);
+    lane_mutex_unlock(&pool->mutex);
 }
 
 void blocking_close(uint32_t slot) {
     blocking_pool *pool = &pools[slot];
     weft_blocking *cancelled = NULL;
-    pthread_mutex_lock(&pool->mutex);
+    lane_mutex_lock(&pool->mutex);
     pool->id = 0;
     for (uint32_t i = 0; i < WEFT_BLOCKING_KINDS; i++) {
         for (weft_blocking *op; (op = pool->kinds[i].last) != NULL;) {
@@ -305,8 +296,8 @@ void blocking_close(uint32_t slot) {
             cancelled = op;
         }
     }
-    for (blocking_thread *thread = pool->idle; thread != NULL; thread = thread->below) pthread_cond_signal(&thread->woken);
-    pthread_mutex_unlock(&pool->mutex);
+    for (blocking_thread *thread = pool->idle; thread != NULL; thread = thread->below) lane_condition_wake_one(&thread->woken);
+    lane_mutex_unlock(&pool->mutex);
     while (cancelled != NULL) {
         weft_blocking *op = cancelled;
         cancelled = (weft_blocking *)op->op.next_;
@@ -317,11 +308,11 @@ void blocking_close(uint32_t slot) {
 void blocking_join(uint32_t slot) {
     blocking_pool *pool = &pools[slot];
     lane_wait_begins();
-    pthread_mutex_lock(&pool->mutex);
-    while (atomic_load_explicit(&pool->threads, memory_order_relaxed) != 0) pthread_cond_wait(&pool->gone, &pool->mutex);
+    lane_mutex_lock(&pool->mutex);
+    while (atomic_load_explicit(&pool->threads, memory_order_relaxed) != 0) lane_condition_wait(&pool->gone, &pool->mutex, INT64_MAX);
     blocking_thread *last = pool->ended;
     pool->ended = NULL;
-    pthread_mutex_unlock(&pool->mutex);
+    lane_mutex_unlock(&pool->mutex);
     if (last != NULL) free_thread(last);
     lane_wait_ends();
 }
@@ -403,9 +394,9 @@ int weft_blocking_submit(weft_runtime handle, weft_blocking *op, uint32_t kind) 
     op->pool_ = pool;
     op->kind_ = kind;
     tsan_release(op);
-    pthread_mutex_lock(&pool->mutex);
+    lane_mutex_lock(&pool->mutex);
     rc = accept_op(pool, op, handle.id, before);
-    pthread_mutex_unlock(&pool->mutex);
+    lane_mutex_unlock(&pool->mutex);
     errno = saved;
     return rc;
 }
@@ -427,14 +418,14 @@ int weft_blocking_cancel(weft_blocking *op) {
             break;
         case BLOCKING_WAITING: {
             blocking_pool *pool = op->pool_;
-            pthread_mutex_lock(&pool->mutex);
+            lane_mutex_lock(&pool->mutex);
             state = state_of(op);
             bool waits = state == BLOCKING_WAITING;
             if (waits) {
                 dequeue(pool, op);
                 set_state(op, BLOCKING_RUNNING);
             }
-            pthread_mutex_unlock(&pool->mutex);
+            lane_mutex_unlock(&pool->mutex);
             if (!waits) break;
             complete_cancelled(pool->runtime, op);
             return WEFT_OK;

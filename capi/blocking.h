@@ -8,7 +8,7 @@
 #include "lane_internal.h"
 
 /* The runtime whose blocking call the calling thread runs, or 0. */
-extern LANE_TLS uint64_t blocking_self;
+LANE_LOCAL(uint64_t, blocking_self);
 
 /* Opens the pool of a runtime that is being made: up to limit threads for each kind, named NAME-bN. */
 void blocking_open(uint32_t slot, uint64_t id, uint32_t limit, uint64_t stack_bytes, const char *name);

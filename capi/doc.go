@@ -5,6 +5,8 @@ package capi
 
 /*
 #cgo CFLAGS: -std=c11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../include
-#cgo LDFLAGS: -pthread
+#cgo linux LDFLAGS: -pthread
+#cgo windows CFLAGS: -DWEFT_STATIC -D_WIN32_WINNT=0x0A00
+#cgo windows LDFLAGS: -lsynchronization -lntdll
 */
 import "C"

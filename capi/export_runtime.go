@@ -2,6 +2,7 @@ package capi
 
 /*
 #include "blocking.h"
+#include "crossing.h"
 #include "file.h"
 #include "threads.h"
 #include "watch.h"

@@ -26,8 +26,8 @@ enum {
     WAKE_GAP_OPS = 32,          /* ops between two wakes by the same producer */
 };
 
-LANE_TLS lane_worker *lane_self;
-LANE_TLS uint64_t lane_watched;
+LANE_LOCAL_IS(lane_worker *, lane_self);
+LANE_LOCAL_IS(uint64_t, lane_watched);
 lane_runtime lane_table[LANE_RUNTIMES_MAX];
 _Atomic uint32_t lane_forked;
 
@@ -61,7 +61,7 @@ static inline bool lane_ring_try_put(lane_ring *ring, uint64_t runnable) {
 static LANE_COLD void lane_grow(lane_ring *ring) {
     uint64_t *old = (uint64_t *)(uintptr_t)ring->words;
     int64_t size = (ring->mask + 1) * 2;
-    uint64_t *grown = malloc((size_t)size * sizeof *grown);
+    uint64_t *grown = lane_allocate_words((size_t)size);
     if (grown == NULL) {
         fputs("weft: out of memory while a worker's queue grows\n", stderr);
         abort();
@@ -69,7 +69,7 @@ static LANE_COLD void lane_grow(lane_ring *ring) {
     int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     for (int64_t i = atomic_load_explicit(&ring->head, memory_order_relaxed); i < tail; i++)
         grown[i & (size - 1)] = old[i & ring->mask];
-    free(old);
+    lane_free(old);
     ring->words = (uint64_t)(uintptr_t)grown;
     ring->mask = size - 1;
 }

@@ -1,10 +1,8 @@
 package capi
 
 /*
-#include <stdlib.h>
 #include <string.h>
 #include "crossing.h"
-#include <sys/mman.h>
 #include "lane_internal.h"
 #include "threads.h"
 
@@ -18,24 +16,13 @@ static uint32_t lane_run_ops(lane_worker *worker) {
 
 static void lane_call(uintptr_t function, uintptr_t argument) { ((void (*)(void *))function)((void *)argument); }
 
-static void *lane_alloc(size_t bytes) {
-	size_t rounded = (bytes + 127) & ~(size_t)127;
-	void *memory = aligned_alloc(128, rounded);
-	if (memory != NULL) memset(memory, 0, rounded);
+static void *lane_allocate_zeroed(size_t bytes) {
+	void *memory = lane_allocate(bytes);
+	if (memory != NULL) memset(memory, 0, bytes);
 	return memory;
 }
 
 static void lane_rouse(lane_worker *worker) { lane_futex_wake(&worker->life); }
-
-// LeakSanitizer does not look for pointers in mappings of which it was not told.
-extern __attribute__((weak)) void __lsan_register_root_region(const void *, size_t);
-
-static void *lane_map(size_t bytes) {
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED) return NULL;
-	if (__lsan_register_root_region != NULL) __lsan_register_root_region(memory, bytes);
-	return memory;
-}
 
 static void lane_end_watch(lane_runtime *runtime) {
 	atomic_store_explicit(&runtime->monitor, LANE_MONITOR_ENDS, memory_order_seq_cst);
@@ -81,12 +68,12 @@ func (lane) Now() int64 { return int64(C.lane_now()) }
 // memory is core.PageMemory from C's heap; the rings that it gives out are grown and freed by C, too.
 type memory struct{}
 
-func (memory) Alloc(bytes uintptr) unsafe.Pointer { return C.lane_alloc(C.size_t(bytes)) }
+func (memory) Alloc(bytes uintptr) unsafe.Pointer { return C.lane_allocate_zeroed(C.size_t(bytes)) }
 
-func (memory) Free(p unsafe.Pointer) { C.free(p) }
+func (memory) Free(p unsafe.Pointer) { C.lane_free(p) }
 
 func (memory) Map(bytes uintptr) unsafe.Pointer { return C.lane_map(C.size_t(bytes)) }
 
-func (memory) Clear(p unsafe.Pointer, bytes uintptr) { C.madvise(p, C.size_t(bytes), C.MADV_DONTNEED) }
+func (memory) Clear(p unsafe.Pointer, bytes uintptr) { C.lane_map_clear(p, C.size_t(bytes)) }
 
 func call(function, argument uintptr) { C.lane_call(C.uintptr_t(function), C.uintptr_t(argument)) }

@@ -8,15 +8,11 @@
 
 #include "delay.h"
 #include "lane.h"
+#include "os.h"
 
 /* Nothing here is for other libraries; so it is reached without the global offset table. */
 #pragma GCC visibility push(hidden)
 
-#if defined(__ELF__)
-#define LANE_TLS _Thread_local __attribute__((tls_model("initial-exec")))
-#else
-#define LANE_TLS _Thread_local
-#endif
 #define LANE_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LANE_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LANE_COLD __attribute__((noinline, cold))
@@ -26,8 +22,8 @@ typedef struct lane_runnable {
     void (*run)(struct lane_runnable *);
 } lane_runnable;
 
-extern LANE_TLS lane_worker *lane_self;            /* the calling thread's worker, or NULL */
-extern LANE_TLS uint64_t lane_watched;             /* handle of the runtime whose monitor the calling thread is, or 0 */
+LANE_LOCAL(lane_worker *, lane_self);              /* the calling thread's worker, or NULL */
+LANE_LOCAL(uint64_t, lane_watched);                /* handle of the runtime whose monitor the calling thread is, or 0 */
 extern lane_runtime lane_table[LANE_RUNTIMES_MAX]; /* by slot; type-stable, so that a stale handle reads no freed memory */
 extern bool lane_asymmetric;                       /* immutable after load: lane_barrier reaches every thread */
 extern _Atomic uint32_t lane_forked;               /* atomic: 1 in a forked child */
@@ -49,17 +45,6 @@ uint32_t lane_park(lane_worker *worker);                      /* 0: look for ops
 /* watch.c */
 uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until there is something that only Go can do */
 
-/* os.c */
-int64_t lane_now(void); /* monotonic ns */
-void lane_barrier(void);
-void lane_pause(uint32_t spins);
-void lane_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns); /* INT64_MAX: no deadline */
-void lane_futex_wake(_Atomic uint32_t *word);
-uint32_t lane_thread_number(void);             /* the system's, of the calling thread */
-int64_t lane_thread_cpu(uint32_t thread);      /* ns that a thread of this process has computed; 0 when there is none */
-bool lane_thread_sleeps(uint32_t thread);      /* whether it waits in the system, and not for a CPU */
-void lane_sleep_sharply(void);                 /* the calling thread's sleeps end in time, at the cost of wakes */
-
 static inline lane_runtime *lane_runtime_at(const lane_worker *worker) {
     return (lane_runtime *)(uintptr_t)worker->runtime;
 }
@@ -73,14 +58,6 @@ static inline lane_worker *lane_worker_at(const lane_runtime *runtime, uint32_t 
  * a plain load does on amd64. */
 static inline uint32_t lane_active(const lane_runtime *runtime) {
     return atomic_load_explicit(&runtime->active, memory_order_seq_cst);
-}
-
-static inline void lane_relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
 }
 
 /* A statistic that one thread writes and others read. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * stall.c: reports of stalls, and what functions are called in them. The lane stores nothing per op but the function's address, so a name is
- * found only when it is needed: in a table that spawning fills once per function, or by the dynamic linker.
+ * found only when it is needed: in a table that spawning fills once per function, or by the system.
  */
-#include <dlfcn.h>
 #include <stdio.h>
 
 #include "watch.h"
@@ -78,12 +77,11 @@ void watch_tell(const watch_report *report, const lane_worker *worker, uint64_t 
         .computes = busy,
         .function = (weft_function)(uintptr_t)function,
     };
-    Dl_info info;
-    if (dladdr((void *)(uintptr_t)function, &info) != 0) {
-        stall.name = info.dli_sname;
-        stall.module = info.dli_fname;
-        stall.offset = function - (uint64_t)(uintptr_t)info.dli_fbase;
-    }
+    lane_place place;
+    lane_locate(function, &place);
+    stall.name = place.name;
+    stall.module = place.module;
+    stall.offset = place.offset;
     const description *known = describe_find(function);
     if (known != NULL) {
         if (known->name != NULL) stall.name = known->name;

@@ -6,12 +6,7 @@
 #ifndef WEFT_THREADS_H
 #define WEFT_THREADS_H
 
-#include <pthread.h>
-
 #include "lane_internal.h"
-
-/* Makes a thread with weft's signal mask. Returns what pthread_create does. */
-int lane_thread_make(pthread_t *handle, uint64_t stack_bytes, void *(*main)(void *), void *argument);
 
 enum { LANE_MONITOR_THREAD = -1 }; /* the index that weftgo_thread_main gets for the monitor */
 
@@ -21,10 +16,6 @@ int lane_threads_start(uint32_t slot, uint32_t workers, const weft_runtime_confi
 
 /* Starts one for a replacement, whose last thread has ended or been detached. Monitor only. WEFT_OK or WEFT_ELIMIT. */
 int lane_threads_add(uint32_t slot, uint32_t index);
-
-/* First thing that a thread does inside Go, which has unblocked signals that it uses itself (SIGURG; SIGCHLD and SIGPROF unless it
- * was built by cmake/weft-go.cmake): blocks them again. */
-void lane_threads_enter(void);
 
 /* Keeps the thread of a cached worker; core's Lane.Rest. True: the worker runs again. False: the thread is to end. */
 bool lane_rest(lane_worker *worker);

@@ -99,7 +99,7 @@ static void view_end(watch *w, watch_view *view, lane_runtime *runtime, uint32_t
 
 /* Asks the system what the thread of a worker does that has been in one op for long. What it uses of its CPU tells a busy one; one whose clock
  * stands still is blocked, unless it is ready to run and has only lost its CPU. Asked twice, for a thread may wait in the system for a moment in any
- * op, as at a page that is not there. */
+ * op, as at a page that is not there. Where the clock lags, it must have stood still for longer than that, which is no moment. */
 static void view_ask(watch_view *view, lane_runtime *runtime, const lane_worker *worker, int64_t now) {
     uint32_t thread = atomic_load_explicit(&worker->thread, memory_order_relaxed);
     int64_t cpu = lane_thread_cpu(thread);
@@ -108,8 +108,9 @@ static void view_ask(watch_view *view, lane_runtime *runtime, const lane_worker 
     int64_t used = first ? 0 : cpu - view->cpu;
     bool computes = !first && used > (now - view->asked_at) / 2;
     bool slept = view->sleeps;
-    view->sleeps = !computes && lane_thread_sleeps(thread);
-    view->asleep = slept && view->sleeps;
+    bool stands = LANE_CPU_LAG_NS == 0 || (!first && used == 0 && now - view->asked_at >= LANE_CPU_LAG_NS);
+    view->sleeps = !computes && stands && lane_thread_sleeps(thread);
+    view->asleep = view->sleeps && (slept || LANE_CPU_LAG_NS != 0);
     view->held = view->asleep ? BLOCKED : cpu - view->cpu_first >= BUSY_NS ? BUSY : FREE;
     if (!first && view->held == FREE && !computes && !view->sleeps && !view->dismissed) {
         view->dismissed = true;
@@ -118,7 +119,7 @@ static void view_ask(watch_view *view, lane_runtime *runtime, const lane_worker 
     view->cpu = cpu;
     view->asked_at = now;
     int64_t patience = now - view->since > 2 * ASK_HELD_NS ? (now - view->since) / 2 : ASK_HELD_NS;
-    view->ask_at = now + (view->held != FREE ? patience : view->sleeps ? PERIOD_MIN_NS : ASK_AGAIN_NS);
+    view->ask_at = now + LANE_CPU_LAG_NS + (view->held != FREE ? patience : view->sleeps ? PERIOD_MIN_NS : ASK_AGAIN_NS);
 }
 
 typedef struct watch_count {

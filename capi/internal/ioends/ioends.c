@@ -10,7 +10,7 @@
 #include "export.h"
 #include "lane_internal.h"
 
-LANE_TLS lane_worker *lane_self;
+LANE_LOCAL_IS(lane_worker *, lane_self);
 lane_runtime lane_table[LANE_RUNTIMES_MAX];
 bool lane_asymmetric;
 _Atomic uint32_t lane_forked;

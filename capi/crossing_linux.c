@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * crossing.c: a thread's way into Go and back. crossing.h says what it keeps apart.
+ * crossing_linux.c: a thread's way into Go and back. crossing.h says what it keeps apart.
  */
 #include "crossing.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-LANE_TLS uint64_t lane_ops_floating;
+LANE_LOCAL_IS(uint64_t, lane_ops_floating);
 
-static LANE_TLS lane_crossing *innermost; /* of a thread of the host's that is in Go */
+static LANE_LOCAL_IS(lane_crossing *, innermost); /* of a thread of the host's that is in Go */
 
 void lane_block_signals(sigset_t *before) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -38,6 +38,8 @@ void lane_crossed(const lane_crossing *crossing) {
 }
 
 void lane_cross_for_life(void) { lane_ops_floating = lane_take_floating(); }
+
+void lane_threads_enter(void) { lane_block_signals(NULL); }
 
 void lane_wait_begins(void) {
     if (innermost != NULL) pthread_sigmask(SIG_SETMASK, &innermost->signals, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * faults.c: how a program dies of a fault in its own code.
+ * faults_linux.c: how a program dies of a fault in its own code.
  *
  * Go handles SIGSEGV, SIGBUS and SIGFPE, and forwards those that C code has raised to the handler that was there when the library was loaded.
  * Had there been none, it would print its own goroutines and end the program by SIGQUIT. So one is there, which leaves the fault to the

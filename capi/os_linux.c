@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * os.c: the few services of the operating system that the lane needs: clock, futex, process-wide barrier, pause.
+ * os_linux.c: os.h on Linux.
  */
+#include "crossing.h"
 #include "delay.h"
 #include "lane_internal.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +15,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -79,21 +83,67 @@ void lane_futex_wake(_Atomic uint32_t *word) {
     errno = saved;
 }
 
+/* Locks. */
+
+void lane_mutex_begin(lane_mutex *mutex) { pthread_mutex_init(mutex, NULL); }
+void lane_mutex_end(lane_mutex *mutex) { pthread_mutex_destroy(mutex); }
+void lane_mutex_lock(lane_mutex *mutex) { pthread_mutex_lock(mutex); }
+void lane_mutex_unlock(lane_mutex *mutex) { pthread_mutex_unlock(mutex); }
+
+void lane_condition_begin(lane_condition *condition) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void lane_condition_end(lane_condition *condition) { pthread_cond_destroy(condition); }
+
+void lane_condition_wait(lane_condition *condition, lane_mutex *mutex, int64_t deadline_ns) {
+    struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+    if (deadline_ns == INT64_MAX)
+        pthread_cond_wait(condition, mutex);
+    else
+        pthread_cond_timedwait(condition, mutex, &until);
+}
+
+void lane_condition_wake_one(lane_condition *condition) { pthread_cond_signal(condition); }
+void lane_condition_wake_all(lane_condition *condition) { pthread_cond_broadcast(condition); }
+
+/* Threads. */
+
+bool lane_thread_make(lane_thread *thread, uint64_t stack_bytes, lane_thread_result (*main)(void *), void *argument) {
+    sigset_t before;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    int rc = pthread_attr_setstacksize(&attributes, (size_t)(stack_bytes + 4095) & ~(size_t)4095);
+    lane_block_signals(&before);
+    if (rc == 0) rc = pthread_create(thread, &attributes, main, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return rc == 0;
+}
+
+void lane_thread_join(lane_thread thread) { pthread_join(thread, NULL); }
+void lane_thread_detach(lane_thread thread) { pthread_detach(thread); }
+void lane_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
+
 uint32_t lane_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 /* The clock's number is made as the kernel defines it (pthread_getcpuclockid does the same). A thread that has ended has no clock; a pthread_t of
  * it could not even be asked. */
-int64_t lane_thread_cpu(uint32_t thread) {
+int64_t lane_thread_cpu(uint32_t number) {
     struct timespec used;
-    if (clock_gettime((clockid_t)(~thread << 3 | 6), &used) != 0) return 0;
+    if (clock_gettime((clockid_t)(~number << 3 | 6), &used) != 0) return 0;
     return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 
 /* The state stands behind the name, which is in parentheses and may hold any. Where there is no /proc, a thread that computes nothing is taken for
  * a sleeping one. */
-bool lane_thread_sleeps(uint32_t thread) {
+bool lane_thread_sleeps(uint32_t number) {
     char text[160];
-    snprintf(text, sizeof text, "/proc/self/task/%u/stat", thread);
+    snprintf(text, sizeof text, "/proc/self/task/%u/stat", number);
     int file = open(text, O_RDONLY | O_CLOEXEC);
     if (file < 0) return true;
     ssize_t length = read(file, text, sizeof text - 1);
@@ -105,3 +155,30 @@ bool lane_thread_sleeps(uint32_t thread) {
 
 /* Linux lets the sleeps of a thread end 50 us late, to bundle wakes. */
 void lane_sleep_sharply(void) { prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); }
+
+/* Memory. */
+
+void *lane_allocate(size_t bytes) { return aligned_alloc(128, (bytes + 127) & ~(size_t)127); }
+void *lane_allocate_words(size_t count) { return malloc(count * sizeof(uint64_t)); }
+void lane_free(void *memory) { free(memory); }
+
+/* LeakSanitizer does not look for pointers in mappings of which it was not told. */
+extern __attribute__((weak)) void __lsan_register_root_region(const void *, size_t);
+
+void *lane_map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    if (__lsan_register_root_region != NULL) __lsan_register_root_region(memory, bytes);
+    return memory;
+}
+
+void lane_map_clear(void *memory, size_t bytes) { madvise(memory, bytes, MADV_DONTNEED); }
+
+void lane_locate(uint64_t function, lane_place *place) {
+    *place = (lane_place){0};
+    Dl_info info;
+    if (dladdr((void *)(uintptr_t)function, &info) == 0) return;
+    place->name = info.dli_sname;
+    place->module = info.dli_fname;
+    place->offset = function - (uint64_t)(uintptr_t)info.dli_fbase;
+}

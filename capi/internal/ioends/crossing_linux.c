@@ -1,0 +1,1 @@
+../../crossing_linux.c

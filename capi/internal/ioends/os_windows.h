@@ -1,0 +1,1 @@
+../../os_windows.h
