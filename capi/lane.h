@@ -156,8 +156,8 @@ struct lane_runtime {
     uint64_t workers;                  /* immutable while it runs: address of lane_worker[worker_max] */
     uint32_t asymmetric;               /* immutable: 1 when thieves have a process-wide barrier */
     uint32_t cpus;                     /* immutable: CPUs that this process may use */
-    int32_t epoll;                     /* immutable: the poller's descriptor, or -1 */
-    int32_t wake_event;                /* immutable: eventfd in it, or -1 */
+    int32_t port;                      /* immutable: the epoll descriptor, or the completion port */
+    int32_t event;                     /* immutable: what ends a wait there: the eventfd in it, or the timer */
     uint32_t worker_max;               /* immutable: places for workers */
     _Atomic uint32_t active;           /* atomic: places that may hold anything; all beyond are empty. The monitor writes */
     _Atomic uint32_t begun;            /* atomic: places that have ever been used. The monitor writes */

@@ -68,7 +68,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
     struct epoll_event events[BATCH];
     WEFT_TEST_DELAY(lane_poll_waits);
     int saved = errno;
-    int n = wait_ns(runtime->epoll, events, timeout_ns);
+    int n = wait_ns(runtime->port, events, timeout_ns);
     errno = saved;
     WEFT_TEST_DELAY(lane_poll_woken);
     bool behind = timeout_ns == 0;
@@ -120,7 +120,7 @@ void lane_poll_wake(lane_runtime *runtime) {
     ssize_t written;
     /* The event is edge-triggered, so nobody reads the counter, which would be full after 2^64 wakes. */
     do {
-        written = write(runtime->wake_event, &one, sizeof one);
+        written = write(runtime->event, &one, sizeof one);
     } while (written < 0 && errno == EINTR);
     errno = saved;
 }

@@ -17,8 +17,11 @@ type DescriptorTable struct {
 	shared *RuntimeMemory
 	poller Poller
 	memory Memory
-	first  uint32 // immutable: generation of a record that was never used
-	watch  func() // immutable: called when there is a descriptor where there was none
+	first  uint32  // immutable: generation of a record that was never used
+	retry  uintptr // immutable once there are ops: what Finished has an op run
+
+	completes bool   // immutable: Poller.Completes
+	watch     func() // immutable: called when there is a descriptor where there was none
 
 	mu       sync.Mutex
 	used     uint32 // guarded by mu: records that were ever used
@@ -33,6 +36,10 @@ const (
 	HintStream = uint32(8)
 	// HintFile: no socket: read and write instead of recv and send.
 	HintFile = uint32(16)
+	// HintSkips: a call that succeeds at once is not reported as well. HintIPv6: what an accept of this listener makes. Both are for
+	// systems that report completion.
+	HintSkips = uint32(32)
+	HintIPv6  = uint32(64)
 	// HintPin is added by each who makes a system call on the descriptor without being its op: Close waits until they are gone.
 	HintPin = uint32(0x100)
 
@@ -50,8 +57,11 @@ var generations struct {
 func NewDescriptorTable(shared *RuntimeMemory, poller Poller, memory Memory) *DescriptorTable {
 	generations.Lock()
 	defer generations.Unlock()
-	return &DescriptorTable{shared: shared, poller: poller, memory: memory, first: generations.next}
+	return &DescriptorTable{shared: shared, poller: poller, memory: memory, first: generations.next, completes: poller.Completes()}
 }
+
+// RetryWith tells what the ops run that try again, before there are any.
+func (t *DescriptorTable) RetryWith(run uintptr) { t.retry = run }
 
 // newDescriptorTable makes the table of a runtime. A keeper who went to sleep while there was nothing to poll sleeps outside
 // the poller, and is woken for the first descriptor. The count was raised before the look at Keeper, and the keeper announces
@@ -119,12 +129,16 @@ func (t *DescriptorTable) Open(system int32, kind uint32) (handle uint64, err er
 	d.Generation.Store(generation)
 	first := t.shared.Descriptors.Add(1) == 1
 	// The first events may be reported before this returns; they find the record open.
-	if err := t.poller.Register(system, d.data(generation)); err != nil {
+	hints, err := t.poller.Register(system, d.data(generation))
+	if err != nil {
 		d.Generation.Store(generation + 1)
 		t.shut(d, EClosed, func(*Op) {}) // nobody has had the handle, so nobody waits
 		d.System.Store(-1)
 		t.leave(d)
 		return 0, err
+	}
+	if hints != 0 {
+		d.Hints.Or(hints)
 	}
 	if first && t.watch != nil {
 		t.watch()
@@ -329,14 +343,6 @@ func (t *DescriptorTable) Ready(data uint64, directions int, hangup bool, ready 
 				ready(io.retry())
 			}
 		}
-	}
-}
-
-// Finished reports the end of a transfer that the system had under way, for pollers that report completion. Any thread.
-func (t *DescriptorTable) Finished(io *IO, ready func(op *Op)) {
-	d, direction := io.where()
-	if waiting := d.ready(direction); waiting != nil {
-		ready(waiting.retry())
 	}
 }
 

@@ -22,13 +22,15 @@ type fakePoller struct {
 	quiet       bool // keeps no log
 }
 
-func (p *fakePoller) Register(system int32, data uint64) error {
+func (p *fakePoller) Completes() bool { return p.completions }
+
+func (p *fakePoller) Register(system int32, data uint64) (uint32, error) {
 	if p.refuses != nil {
-		return p.refuses
+		return 0, p.refuses
 	}
 	p.note("register", system)
 	p.data[system] = data
-	return nil
+	return 0, nil
 }
 
 func (p *fakePoller) note(what string, system int32) {

@@ -23,3 +23,4 @@ func (d *DescriptorMemory) Claim(direction int) (bool, Error)             { retu
 func (t *DescriptorTable) Unclaim(d *DescriptorMemory, direction int)     { t.unclaim(d, direction) }
 func (t *DescriptorTable) ReleaseSlot(d *DescriptorMemory, direction int) { t.release(d, direction) }
 func (io *IO) RetryOp() *Op                                               { return io.retry() }
+func (t *DescriptorTable) Busy() bool                                     { return t.busy() }

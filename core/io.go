@@ -28,8 +28,8 @@ const (
 
 // Flags of IO.Flags.
 const (
-	IOAll        uint16 = 1      // WEFT_IO_ALL
-	IOConnecting uint16 = 0x8000 // the system's connect is in progress
+	IOAll      uint16 = 1      // WEFT_IO_ALL
+	IOUnderWay uint16 = 0x8000 // the system is at it: a connect, or, where it reports completion, any transfer
 )
 
 // Buffer is weft_buffer: a piece of memory that is not Go's, or that the caller keeps.
@@ -139,6 +139,7 @@ type IOLane struct {
 // NewIOLane makes the I/O side of a lane. retry is the Op.Run of the ops that try again: called with such an op's address it
 // must call Retry.
 func NewIOLane(table *DescriptorTable, sockets Sockets, retry uintptr) *IOLane {
+	table.RetryWith(retry)
 	return &IOLane{table: table, sockets: sockets, retry: retry}
 }
 
@@ -175,6 +176,11 @@ func (l *IOLane) Start(io *IO, handle uint64, request Request, queue func(op *Op
 	if code == 0 && d.Generation.Load() != generation {
 		t.unclaim(d, direction)
 		code = EBadHandle
+	}
+	if code == 0 && t.completes && t.shared.State.Load() != StateRunning {
+		// Once more, behind the claim: who stops waits for all who have claimed before (busy).
+		t.unclaim(d, direction)
+		code = EStopped
 	}
 	if code != 0 {
 		io.abandon(before)
@@ -225,6 +231,7 @@ func (l *IOLane) Retry(op *Op, queue func(op *Op)) *IO {
 	io := at[IO](addressOf(op) - uint64(unsafe.Offsetof(IO{}.System)))
 	d, direction := io.where()
 	if d.reclaim(direction) {
+		l.discard(io)
 		l.finish(d, direction, io, EClosed, 0)
 		return io
 	}
@@ -239,7 +246,8 @@ func (l *IOLane) Retry(op *Op, queue func(op *Op)) *IO {
 func (l *IOLane) settle(d *DescriptorMemory, direction int, io *IO, vain bool, queue func(op *Op)) (done bool) {
 	for calls := 0; ; {
 		if !vain {
-			if calls++; calls > callsMax {
+			if calls++; calls > callsMax && io.Flags&IOUnderWay == 0 {
+				io.retry().Run = l.retry
 				d.requeue(direction, io)
 				queue(io.retry())
 				return false
@@ -248,7 +256,12 @@ func (l *IOLane) settle(d *DescriptorMemory, direction int, io *IO, vain bool, q
 			if !attempt.Wait {
 				d.note(direction, attempt)
 				io.Count += attempt.Moved
-				if attempt.Moved == 0 || io.Flags&IOAll == 0 || io.Count >= io.total() {
+				if attempt.Err == ECanceled && !l.unwanted(io) {
+					if attempt = d.givenUp(direction, attempt); attempt.Wait {
+						continue
+					}
+				}
+				if attempt.Err != 0 || attempt.Moved == 0 || io.Flags&IOAll == 0 || io.Count >= io.total() {
 					l.conclude(d, direction, io, attempt)
 					return true
 				}
@@ -259,24 +272,36 @@ func (l *IOLane) settle(d *DescriptorMemory, direction int, io *IO, vain bool, q
 		}
 		vain = false
 		if io.Kind == KindConnect {
-			io.Flags |= IOConnecting
+			io.Flags |= IOUnderWay
 		}
-		if io.State.Load() == IOCancelling || l.table.shared.State.Load() != StateRunning {
+		if l.unwanted(io) && !l.interrupt(d, io) {
 			l.finish(d, direction, io, ECanceled, 0)
 			return true
 		}
-		switch d.arm(direction, io) {
-		case armClosed:
-			l.finish(d, direction, io, EClosed, 0)
-			return true
-		case armWaits:
+		armed := d.arm(direction, io)
+		if armed == armClosed {
+			if !l.interrupt(d, io) {
+				l.finish(d, direction, io, EClosed, 0)
+				return true
+			}
+			armed = d.armInClosed(direction, io)
+		}
+		if armed == armWaits {
 			return false
 		}
 	}
 }
 
+// unwanted tells that nobody wants the op to wait any more.
+func (l *IOLane) unwanted(io *IO) bool {
+	return io.State.Load() == IOCancelling || l.table.shared.State.Load() != StateRunning
+}
+
 // try makes one system call; an op that has nothing to move needs none.
 func (l *IOLane) try(d *DescriptorMemory, io *IO) Attempt {
+	if l.table.completes {
+		return l.transfer(d, io)
+	}
 	if moves(io.Kind) && io.Count >= io.total() {
 		return Attempt{}
 	}

@@ -130,31 +130,3 @@ func TestStopCancels(t *testing.T) {
 	_, err := f.lane.Start(waiting, f.handle, receive(10, 0), f.queue)
 	require.Equal(t, core.EStopped, err)
 }
-
-// A system that reports completion has the transfer under way: cancel and close ask it to give up, and the op ends when it
-// says so.
-func TestCompletionPoller(t *testing.T) {
-	f := newIO(t)
-	f.poller.completions = true
-	io := f.io()
-	require.False(t, f.start(io, receive(10, 0)))
-	require.True(t, f.lane.Cancel(io, f.queue))
-	require.Empty(t, f.work(), "the system still writes into its memory")
-	f.sockets.answers = []core.Attempt{{Moved: 10}}
-	f.Finished(io, f.queue)
-	f.ends(io, 0, 10)
-
-	f.sockets.during = func(io *core.IO) {
-		f.sockets.during = nil
-		f.Finished(io, f.queue) // before the op is armed
-	}
-	f.sockets.answers = []core.Attempt{waits, {Moved: 5}}
-	require.True(t, f.start(io, receive(10, 0)))
-	f.ended(io, 0, 5)
-
-	require.False(t, f.start(io, receive(10, 0)))
-	require.Empty(t, f.close(f.handle))
-	require.Empty(t, f.work())
-	f.Finished(io, f.queue)
-	f.ends(io, core.EClosed, 0)
-}

@@ -49,7 +49,11 @@ type ioFixture struct {
 const retryRun = 4711
 
 func newIO(t testing.TB) *ioFixture {
-	f := &ioFixture{tableFixture: newTable(t), sockets: &fakeSockets{}}
+	return newIOOn(newTable(t))
+}
+
+func newIOOn(table *tableFixture) *ioFixture {
+	f := &ioFixture{tableFixture: table, sockets: &fakeSockets{}}
 	f.lane = core.NewIOLane(f.DescriptorTable, f.sockets, retryRun)
 	f.handle = f.open(10)
 	f.d = f.Record(f.handle)
@@ -323,7 +327,7 @@ func TestConnectKeepsItsPeer(t *testing.T) {
 	f.event(out, false)
 	f.ends(io, 0, 0)
 	require.Equal(t, []core.Endpoint{peer, peer, peer}, seen)
-	require.Equal(t, []uint16{0, core.IOConnecting, core.IOConnecting}, flags)
+	require.Equal(t, []uint16{0, core.IOUnderWay, core.IOUnderWay}, flags)
 }
 
 func TestRestOfBuffers(t *testing.T) {

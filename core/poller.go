@@ -8,7 +8,7 @@ package core
 // Every op makes its system call first, and waits only if the system says so. On a system that reports readiness (epoll) the
 // op is then armed in its slot, an event takes it out, and the call is made again. On a system that reports completion
 // (IOCP) the call itself has begun the transfer: the op is armed until the packet comes, and "again" means to collect the
-// result. Slots, generations, cancel and close are the same for both (slot.go), so a poller has to know only this:
+// result (transfer.go). Slots, generations, cancel and close are the same for both (slot.go), so a poller has to know only this:
 //
 //   - A readiness poller calls [DescriptorTable.Ready] with the data of the registration, whenever a direction may have
 //     become ready since the last call was refused. Edges are enough: the slot remembers one that nobody waits for.
@@ -32,18 +32,20 @@ type Poller interface {
 	// Attach ties the poller to the table that it reports to, and leaves in the shared memory what the C lane needs to wait
 	// by itself. On an error the poller holds nothing.
 	Attach(table *DescriptorTable, shared *RuntimeMemory) error
+	// Completes tells whether the system reports completion: whether an op that waits has a transfer under way. It never changes.
+	Completes() bool
 	// Register watches both directions of a descriptor of the system from now until Deregister, and puts it in non-blocking
-	// mode. Events carry data. Errors: EInval (not open), ENotSup (a kind that cannot be waited for), EExist (registered
-	// already), ELimit, ENoMem; the descriptor is then as it was.
-	Register(system int32, data uint64) error
+	// mode. Events carry data. hints are what Sockets.Try wants to know of it beside its kind. Errors: EInval (not open),
+	// ENotSup (a kind that cannot be waited for), EExist (registered already), ELimit, ENoMem; the descriptor is then as it was.
+	Register(system int32, data uint64) (hints uint32, err error)
 	// Deregister ends the watch, also when duplicates of the descriptor keep the thing behind it open. An event that another
 	// thread has already taken from the system may still be reported.
 	Deregister(system int32)
 	// Discard closes a descriptor. It is not registered any more, and no call on it is under way.
 	Discard(system int32)
-	// Interrupt asks the system to give up the transfer of an armed op, and tells true if there was one: its end will be
-	// reported. A readiness poller has nothing under way and says false: the caller takes the op out of its slot. The op may
-	// have ended meanwhile: the poller must not look into it, and system may be -1.
+	// Interrupt asks the system to give up the transfer of an op that is armed, or about to be, and tells true if there was one:
+	// its end will be reported. A readiness poller has nothing under way and says false: the caller takes the op out of its slot.
+	// The op may have ended meanwhile: the poller must not look into it, and system may be -1.
 	Interrupt(system int32, io *IO) bool
 	// Poll waits at most timeout nanoseconds (negative: for ever; 0: not at all) for an event or a wake, and reports what
 	// there is: each op that can go on is handed to ready, on this thread, the one that is to run first first. It returns
@@ -72,8 +74,12 @@ type Sockets interface {
 	// Kind is what DescriptorTable.Open wants to know: HintStream, HintFile or 0.
 	Kind(system int32) uint32
 	// Try makes the system call of an op once, with what is left of its buffers after io.Count bytes; hints are the
-	// descriptor's, for HintFile. It changes nothing in the op. A connect that waits is tried again with IOConnecting.
+	// descriptor's. A connect that waits is tried again with IOUnderWay. Where the system reports readiness it changes nothing in
+	// the op; where it reports completion, an op that has to wait has lent System to the system.
 	Try(system int32, hints uint32, io *IO) Attempt
+	// Collect tells, where the system reports completion, what has become of a transfer: to wait, as long as it is under way.
+	// system is -1 when the descriptor is closed; an accepted one may be of no use then, but for Close.
+	Collect(system int32, hints uint32, io *IO) Attempt
 }
 
 // Attempt is what a system call of an op came to. The zero value is success that moved nothing: the end of the stream to a

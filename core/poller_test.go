@@ -13,7 +13,8 @@ import (
 type nothingToPoll struct{}
 
 func (nothingToPoll) Attach(*core.DescriptorTable, *core.RuntimeMemory) error { return nil }
-func (nothingToPoll) Register(int32, uint64) error                            { return core.ENotSup }
+func (nothingToPoll) Completes() bool                                         { return false }
+func (nothingToPoll) Register(int32, uint64) (uint32, error)                  { return 0, core.ENotSup }
 func (nothingToPoll) Deregister(int32)                                        {}
 func (nothingToPoll) Discard(int32)                                           {}
 func (nothingToPoll) Interrupt(int32, *core.IO) bool                          { return false }

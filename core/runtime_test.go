@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ebitengine/purego"
 	"github.com/stretchr/testify/require"
 
 	"weft/core"
@@ -266,20 +265,13 @@ func TestWorkerStatsBounds(t *testing.T) {
 	}
 }
 
-// noOperation is a C function that may be called with anything.
-func noOperation(t testing.TB) uintptr {
-	libc, err := purego.Dlopen("libc.so.6", purego.RTLD_NOW)
-	require.NoError(t, err)
-	labs, err := purego.Dlsym(libc, "labs")
-	require.NoError(t, err)
-	return labs
-}
-
 // steadyStates are what a runtime does over and over, one step each; a step ends when its op has begun.
 func steadyStates(t testing.TB) map[string]func() {
 	f := start(t, 1)
 	op, timer := shared[core.Op](t), shared[core.Timer](t)
-	op.Run = noOperation(t)
+	var err error
+	op.Run, err = purelane.Harmless()
+	require.NoError(t, err)
 	timer.Op.Run = op.Run
 	step := func(begin func()) func() {
 		return func() {

@@ -100,7 +100,7 @@ type IO struct {
 	Descriptor uint64
 	Data       uint64
 	Length     uint64
-	System     [4]uint64 // Linux: the Op that tries again; Windows: the OVERLAPPED
+	System     [4]uint64 // the Op that tries again; where the system reports completion, its own while it is at it: transfer.go
 	Spare      [1]uint64
 }
 
@@ -221,8 +221,8 @@ type RuntimeMemory struct {
 	Workers     uint64        // immutable while it runs: address of WorkerMax WorkerMemory
 	Asymmetric  uint32        // immutable: 1 when Lane.Barrier is a process-wide barrier
 	CPUs        uint32        // immutable
-	Epoll       int32         // immutable
-	WakeEvent   int32         // immutable
+	Port        int32         // immutable: the epoll descriptor, or the completion port
+	Event       int32         // immutable: what ends a wait there: the eventfd in it, or the timer
 	WorkerMax   uint32        // immutable: places for workers
 	Active      atomic.Uint32 // places that may hold anything: all beyond are empty. The monitor writes
 	Begun       atomic.Uint32 // places that have ever been used. The monitor writes

@@ -70,6 +70,17 @@ func (d *DescriptorMemory) arm(direction int, io *IO) armed {
 	}
 }
 
+// armInClosed is arm in the slot of a closed descriptor, for an op whose transfer the system still has. It has been interrupted, and the
+// closer, who waits while the slot is held, goes on.
+func (d *DescriptorMemory) armInClosed(direction int, io *IO) armed {
+	slot := &d.Slot[direction]
+	if slot.CompareAndSwap(SlotHeld|SlotClosed, addressOf(io)|SlotClosed) {
+		return armWaits
+	}
+	slot.And(^SlotReady)
+	return armNews
+}
+
 // release frees a slot that is held.
 func (t *DescriptorTable) release(d *DescriptorMemory, direction int) {
 	if d.Slot[direction].And(^SlotOwner)&SlotClosed != 0 {

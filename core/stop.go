@@ -59,10 +59,18 @@ const (
 // The end is when every worker rests, nobody else will hand back an op, and the injection stack can be closed while it is empty. A resting worker's own queue is empty, and only
 // a worker that does not rest can fill one; so when all rest, work can only come by injection. Pending, read as 0, stays 0, and whoever was counted in it has
 // injected his op before; so the compare-and-swap either closes that door or finds the work. Model: docs/models/stop.pml.
+//
+// Where the system reports completion, ops are under way that nobody waits for; they are polled for here. When none is left, none can
+// come (IOLane.Start), so it does not matter that others go on after the look.
 func (r *Runtime) drained(w *worker) bool {
+	busy := false
+	if r.descriptors.completes {
+		r.pollTurn(&w.poll, &w.shared.IOEvents, false)
+		busy = r.descriptors.busy()
+	}
 	r.mu.Lock()
 	r.resting++
-	if !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
+	if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
 		r.closed = true
 	}
 	closed := r.closed

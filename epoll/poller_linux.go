@@ -49,35 +49,38 @@ func (p *Poller) Attach(table *core.DescriptorTable, shared *core.RuntimeMemory)
 		return ErrorOf(err)
 	}
 	p.table, p.epoll, p.wake = table, epoll, wake
-	shared.Epoll, shared.WakeEvent = int32(epoll), int32(wake)
+	shared.Port, shared.Event = int32(epoll), int32(wake)
 	return nil
 }
 
-// Register implements core.Poller.
-func (p *Poller) Register(system int32, data uint64) error {
+// Completes implements core.Poller.
+func (p *Poller) Completes() bool { return false }
+
+// Register implements core.Poller. There are no hints.
+func (p *Poller) Register(system int32, data uint64) (hints uint32, err error) {
 	if system < 0 {
-		return core.EInval
+		return 0, core.EInval
 	}
 	flags, err := unix.FcntlInt(uintptr(system), unix.F_GETFL, 0)
 	if err != nil {
-		return core.EInval
+		return 0, core.EInval
 	}
 	event := eventWith(interest, data)
 	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, int(system), &event); err != nil {
 		if err == unix.EPERM { // a regular file, or a directory
-			return core.ENotSup
+			return 0, core.ENotSup
 		}
-		return ErrorOf(err)
+		return 0, ErrorOf(err)
 	}
 	// After the registration, so that a descriptor that is refused stays as it was. An event that comes before this harms
 	// nobody: no op can have been started.
 	if flags&unix.O_NONBLOCK == 0 {
 		if _, err := unix.FcntlInt(uintptr(system), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
 			p.Deregister(system)
-			return ErrorOf(err)
+			return 0, ErrorOf(err)
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // Deregister implements core.Poller. Closing alone would not do: epoll watches what is behind the descriptor, for as long as

@@ -52,8 +52,8 @@ func newFixture(t *testing.T) *fixture {
 	shared.State.Store(core.StateRunning)
 	f.DescriptorTable = core.NewDescriptorTable(shared, f.poller, purelane.Memory{})
 	require.NoError(t, f.poller.Attach(f.DescriptorTable, shared))
-	require.Positive(t, shared.Epoll)
-	require.Positive(t, shared.WakeEvent)
+	require.Positive(t, shared.Port)
+	require.Positive(t, shared.Event)
 	t.Cleanup(func() {
 		f.poller.Close()
 		purelane.Memory{}.Free(piece)

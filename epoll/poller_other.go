@@ -13,8 +13,11 @@ func New() *Poller { return &Poller{} }
 // Attach implements core.Poller: ENotSup.
 func (*Poller) Attach(*core.DescriptorTable, *core.RuntimeMemory) error { return core.ENotSup }
 
+// Completes implements core.Poller.
+func (*Poller) Completes() bool { return false }
+
 // Register implements core.Poller: ENotSup.
-func (*Poller) Register(int32, uint64) error { return core.ENotSup }
+func (*Poller) Register(int32, uint64) (uint32, error) { return 0, core.ENotSup }
 
 // Deregister implements core.Poller.
 func (*Poller) Deregister(int32) {}

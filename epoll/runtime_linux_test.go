@@ -137,6 +137,10 @@ func TestRuntimeServes(t *testing.T) {
 		}
 		shared := p.Shared()
 		require.EqualValues(t, connections, shared.Descriptors.Load())
+		// The last answer is read before the next receive is started: until all have been.
+		for shared.IOStarted.Load() != connections*(2*messages+1) {
+			time.Sleep(100 * time.Microsecond)
+		}
 		for _, e := range echoes[1:] { // one is left open for the end of the runtime
 			require.NoError(t, p.Descriptors().Close(e.handle, p.queue))
 			ends(t, e, core.EClosed)

@@ -116,6 +116,9 @@ func (Sockets) Try(system int32, hints uint32, io *core.IO) core.Attempt {
 	}
 }
 
+// Collect implements core.Sockets: there are no transfers.
+func (Sockets) Collect(int32, uint32, *core.IO) core.Attempt { return core.Attempt{Wait: true} }
+
 func try(system int, file bool, io *core.IO) (core.Attempt, error) {
 	switch io.Kind {
 	case core.KindReceive, core.KindReceiveBuffers:
@@ -184,7 +187,7 @@ func accept(system int) (core.Attempt, error) {
 
 // connect, and connect again to learn what has become of it; capi/io_linux.c says why.
 func connect(system int, io *core.IO) (core.Attempt, error) {
-	again := io.Flags&core.IOConnecting != 0
+	again := io.Flags&core.IOUnderWay != 0
 	err := unix.Connect(system, addressOf(io.Peer()))
 	switch {
 	case err == nil || again && err == unix.EISCONN:

@@ -2,7 +2,6 @@ package pollertest
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,8 +26,9 @@ var registerTests = []test{
 		}
 	}},
 	{"a regular file", func(w *world) {
-		file, err := os.Create(filepath.Join(w.TempDir(), "file"))
+		file, err := os.CreateTemp("", "file")
 		require.NoError(w, err)
+		defer os.Remove(file.Name())
 		defer file.Close()
 		handle, err := w.table.Open(int32(file.Fd()), w.Sockets.Kind(int32(file.Fd())))
 		if w.RegularFile != 0 {

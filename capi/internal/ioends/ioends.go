@@ -118,7 +118,7 @@ func Constants() map[string][2]uint64 {
 		"IO_SEND_BUFFERS":           {C.IO_SEND_BUFFERS, uint64(core.KindSendBuffers)},
 		"IO_ACCEPT":                 {C.IO_ACCEPT, uint64(core.KindAccept)},
 		"IO_CONNECT":                {C.IO_CONNECT, uint64(core.KindConnect)},
-		"IO_CONNECTING":             {C.IO_CONNECTING, uint64(core.IOConnecting)},
+		"IO_CONNECTING":             {C.IO_CONNECTING, uint64(core.IOUnderWay)},
 		"IO_HINT_STREAM":            {C.IO_HINT_STREAM, uint64(core.HintStream)},
 		"IO_HINT_FILE":              {C.IO_HINT_FILE, uint64(core.HintFile)},
 		"IO_PIN":                    {C.IO_PIN, uint64(core.HintPin)},

@@ -62,7 +62,7 @@ func TestWakeIsHandedOn(t *testing.T) {
 	const myself, another = 1, 2 // index + 1
 	woken := func() bool {
 		events := make([]unix.EpollEvent, 1)
-		n, err := unix.EpollWait(int(shared.Epoll), events, 0)
+		n, err := unix.EpollWait(int(shared.Port), events, 0)
 		require.NoError(t, err)
 		return n == 1
 	}

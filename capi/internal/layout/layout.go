@@ -52,7 +52,7 @@ static const layout_row layout_rows[] = {
 #undef R
 #define R(field, go) F(lane_runtime, field, RuntimeMemory, go)
 	S(lane_runtime, RuntimeMemory), R(id, ID), R(state, State), R(worker_count, WorkerCount), R(workers, Workers),
-	R(asymmetric, Asymmetric), R(cpus, CPUs), R(epoll, Epoll), R(wake_event, WakeEvent), R(worker_max, WorkerMax), R(active, Active), R(begun, Begun),
+	R(asymmetric, Asymmetric), R(cpus, CPUs), R(port, Port), R(event, Event), R(worker_max, WorkerMax), R(active, Active), R(begun, Begun),
 	R(inject, Inject), R(pending, Pending), R(idle, Idle),
 	R(waking, Waking), R(spinning, Spinning), R(keeper, Keeper), R(descriptors, Descriptors), R(sleep_until, SleepUntil),
 	R(polled_at, PolledAt), R(released, Released), R(monitor, Monitor), R(replace_since, ReplaceSince), R(refused_at, RefusedAt),
