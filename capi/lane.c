@@ -24,6 +24,8 @@ enum {
     POLL_INTERVAL_NS = 50000,   /* a busy worker lets the poller have a turn this often */
     INJECTED_WAKE = 16,         /* this many ops from outside at once are worth a second worker */
     WAKE_GAP_OPS = 32,          /* ops between two wakes by the same producer */
+    LEAVE_GAP_NS = 1000000,     /* between two tries of a busy worker to leave: a try crosses, and is futile while those who stay are held up */
+    DRAIN_BATCH = 64,           /* ops moved in one queue section: it has to stay short, since thieves wait for it */
 };
 
 LANE_LOCAL_IS(lane_worker *, lane_self);
@@ -70,6 +72,7 @@ static LANE_COLD void lane_grow(lane_ring *ring) {
     for (int64_t i = atomic_load_explicit(&ring->head, memory_order_relaxed); i < tail; i++)
         grown[i & (size - 1)] = old[i & ring->mask];
     lane_free(old);
+    tsan_release(grown);
     ring->words = (uint64_t)(uintptr_t)grown;
     ring->mask = size - 1;
 }
@@ -223,13 +226,15 @@ static bool lane_drain(lane_worker *worker, lane_runtime *runtime) {
         oldest = op;
         op = older;
     }
-    lane_enter(worker);
     for (weft_op *op = oldest; op != NULL;) {
-        weft_op *newer = op->next_;
-        lane_ring_put(&worker->injected, (uint64_t)(uintptr_t)op);
-        op = newer;
+        lane_enter(worker);
+        for (int i = 0; i < DRAIN_BATCH && op != NULL; i++) {
+            weft_op *newer = op->next_; /* before a thief can run it */
+            lane_ring_put(&worker->injected, (uint64_t)(uintptr_t)op);
+            op = newer;
+        }
+        lane_leave(worker);
     }
-    lane_leave(worker);
     lane_count(&worker->injected_count, count);
     if (count >= INJECTED_WAKE && lane_any_idle(runtime)) lane_wake_one(runtime);
     return true;
@@ -259,7 +264,10 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     else if (passed > CHECK_LONG_NS && worker->check_interval > 1)
         worker->check_interval /= 2;
     if (lane_length(worker) >= 2 && lane_any_idle(runtime)) lane_wake_one(runtime);
-    if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
+    if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED && now >= worker->leave_at) {
+        worker->leave_at = now + LEAVE_GAP_NS;
+        return LANE_RETIRE;
+    }
     /* A keeper who sleeps minds both himself. */
     if (atomic_load_explicit(&runtime->keeper, memory_order_relaxed) != 0) return 0;
     if (lane_timer_due(runtime, now)) return LANE_TIMERS;
@@ -321,7 +329,7 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
 
 uint32_t lane_run(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    uint32_t reason = 0;
+    uint32_t reason = 0, out_of_reach = 0;
     lane_fairness fair = {.until_check = worker->check_interval};
     worker->turn_at = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + lane_turn_interval(worker);
     for (;;) {
@@ -345,7 +353,7 @@ uint32_t lane_run(lane_worker *worker) {
         }
         atomic_store_explicit(&worker->running, 0, memory_order_relaxed);
         if (lane_drain(worker, runtime)) continue;
-        reason = lane_park(worker);
+        reason = lane_park(worker, &out_of_reach);
         if (reason != 0) break;
         fair = (lane_fairness){.until_check = worker->check_interval};
         worker->turn_at = ticks + lane_turn_interval(worker);

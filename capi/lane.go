@@ -5,6 +5,7 @@ package capi
 #include "crossing.h"
 #include "lane_internal.h"
 #include "threads.h"
+#include "tsan.h"
 
 // The lane runs in the ops' floating-point environment, and Go in its own.
 static uint32_t lane_run_ops(lane_worker *worker) {
@@ -19,6 +20,7 @@ static void lane_call(uintptr_t function, uintptr_t argument) { ((void (*)(void 
 static void *lane_allocate_zeroed(size_t bytes) {
 	void *memory = lane_allocate(bytes);
 	if (memory != NULL) memset(memory, 0, bytes);
+	tsan_release(memory);
 	return memory;
 }
 

@@ -98,6 +98,7 @@ typedef struct lane_worker {
     int64_t checked_at;                  /* owner: ns of that look */
     int64_t spin_ns;                     /* owner: how long to look for work before parking, adapted */
     uint64_t wake_after;                 /* owner: ticks before which a push wakes nobody, so that futile wakes stay rare */
+    int64_t leave_at;                    /* owner: ns before which a worker that was asked to leave, and could not, does not try again */
     /* Statistics: owner writes, all read. */
     _Atomic uint64_t crossings;
     _Atomic uint64_t steals;

@@ -40,7 +40,9 @@ uint32_t lane_run(lane_worker *worker);                           /* until there
 /* park.c */
 void lane_wake_one(lane_runtime *runtime);
 void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle */
-uint32_t lane_park(lane_worker *worker);                      /* 0: look for ops again; else a reason for Go */
+/* Waits for something to do. out_of_reach counts the times in a row that others had something which could not be taken; 0 at first. Returns 0: look
+ * for ops again; else a reason for Go. */
+uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach);
 
 /* watch.c */
 uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until there is something that only Go can do */

@@ -5,6 +5,7 @@
 #include "crossing.h"
 #include "delay.h"
 #include "lane_internal.h"
+#include "tsan.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -160,7 +161,12 @@ void lane_sleep_sharply(void) { prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); }
 
 void *lane_allocate(size_t bytes) { return aligned_alloc(128, (bytes + 127) & ~(size_t)127); }
 void *lane_allocate_words(size_t count) { return malloc(count * sizeof(uint64_t)); }
-void lane_free(void *memory) { free(memory); }
+
+/* What one thread made, another may free: a queue that a giver has grown, its owner. */
+void lane_free(void *memory) {
+    tsan_acquire(memory);
+    free(memory);
+}
 
 /* LeakSanitizer does not look for pointers in mappings of which it was not told. */
 extern __attribute__((weak)) void __lsan_register_root_region(const void *, size_t);

@@ -114,6 +114,18 @@ static bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime
     return false;
 }
 
+/* Whether there is one that a thief would get at now. An owner that has lost its CPU inside its queue section, or another thief, keeps it from
+ * everybody for a while; waiting for that here costs no crossing. Only a hint. */
+static bool lane_loot_in_reach(const lane_worker *worker, const lane_runtime *runtime) {
+    for (uint32_t i = 0; i < lane_active(runtime); i++) {
+        const lane_worker *other = lane_worker_at(runtime, i);
+        if (i != worker->index && lane_has_backlog(other) && atomic_load_explicit(&other->turn, memory_order_relaxed) == 0 &&
+            atomic_load_explicit(&other->thief, memory_order_relaxed) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool lane_stopping(const lane_runtime *runtime) {
     return atomic_load_explicit(&runtime->state, memory_order_seq_cst) != LANE_RUNNING;
 }
@@ -196,11 +208,20 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
     return reason;
 }
 
-uint32_t lane_park(lane_worker *worker) {
+uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    if (lane_backlog_elsewhere(worker, runtime)) return LANE_STEAL;
+    bool backlog = lane_backlog_elsewhere(worker, runtime);
+    if (backlog && lane_loot_in_reach(worker, runtime)) {
+        *out_of_reach = 0;
+        return LANE_STEAL;
+    }
     if (lane_stopping(runtime)) return LANE_STOP;
     if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
+    if (backlog) {
+        lane_pause((*out_of_reach)++);
+        return 0;
+    }
+    *out_of_reach = 0;
     if (lane_spin(worker, runtime)) return 0;
 
     atomic_store_explicit(&worker->park, LANE_ANNOUNCED, memory_order_relaxed);

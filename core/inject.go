@@ -50,6 +50,9 @@ func (r *Runtime) injectChain(c *chain, wake bool) {
 	}
 }
 
+// drainBatch is how many runnables are moved in one queue section; DRAIN_BATCH in capi/lane.c.
+const drainBatch = 64
+
 // Drain moves everything injected to a worker's queue of such, for a lane in Go. Owner only. It returns how many.
 func (r *RuntimeMemory) Drain(l Lane, m Memory, w *WorkerMemory) (count uint64) {
 	head := r.Inject.Load()
@@ -67,13 +70,15 @@ func (r *RuntimeMemory) Drain(l Lane, m Memory, w *WorkerMemory) (count uint64) 
 		at[Op](op).Next = oldest
 		oldest, op = op, older
 	}
-	w.Enter(l)
 	for op := oldest; op != 0; {
-		newer := at[Op](op).Next
-		w.Injected.put(m, op)
-		op = newer
+		w.Enter(l)
+		for i := 0; i < drainBatch && op != 0; i++ {
+			newer := at[Op](op).Next // before a thief can run it
+			w.Injected.put(m, op)
+			op = newer
+		}
+		w.Leave()
 	}
-	w.Leave()
 	w.InjectedCount.Add(count)
 	return count
 }

@@ -149,6 +149,7 @@ type WorkerMemory struct {
 	CheckedAt     int64         // owner: ns
 	SpinNS        int64         // owner: how long to look for work before parking
 	WakeAfter     uint64        // owner: ticks before which a push wakes nobody
+	LeaveAt       int64         // owner: ns before which a worker that was asked to leave, and could not, does not try again
 
 	Crossings     atomic.Uint64 // owner writes, all read; so the rest of the line
 	Steals        atomic.Uint64
@@ -159,7 +160,7 @@ type WorkerMemory struct {
 	IOStarted     atomic.Uint64
 	IOEvents      atomic.Uint64
 	IOImmediate   atomic.Uint64
-	_             [112]byte
+	_             [104]byte
 
 	Thief   atomic.Uint32 // 1 while somebody else holds, or wants to hold, the queue
 	Stalled atomic.Uint64 // ticks at which the monitor found the worker stalled: its last op may be taken

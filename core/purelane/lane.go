@@ -19,6 +19,7 @@ const (
 	checkLong        = 40 * time.Microsecond
 	pollInterval     = 50 * time.Microsecond
 	injectedWake     = 16
+	leaveGap         = time.Millisecond
 )
 
 var epoch = time.Now()
@@ -187,7 +188,8 @@ func (l *Lane) check(w *core.WorkerMemory, r *core.RuntimeMemory) core.Reason {
 	if w.Length() >= 2 {
 		l.WakeOne(r)
 	}
-	if w.Life.Load() == core.LifeAsked {
+	if w.Life.Load() == core.LifeAsked && now >= w.LeaveAt {
+		w.LeaveAt = now + int64(leaveGap)
 		return core.ReasonRetire
 	}
 	if r.Keeper.Load() != 0 {

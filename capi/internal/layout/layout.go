@@ -40,7 +40,7 @@ static const layout_row layout_rows[] = {
 	S(lane_worker, WorkerMemory), R(turn, Turn), R(index, Index), R(ticks, Ticks), R(next, Next), R(deque, Deque),
 	R(injected, Injected), R(yielded, Yielded), R(runtime, Runtime), R(runtime_id, RuntimeID), R(accepts, Accepts), R(turn_at, TurnAt),
 	R(running, Running), R(io_streak_tick, IOStreakTick), R(io_streak, IOStreak), R(check_interval, CheckInterval), R(checked_at, CheckedAt),
-	R(spin_ns, SpinNS), R(wake_after, WakeAfter), R(crossings, Crossings), R(steals, Steals), R(ops_stolen, OpsStolen),
+	R(spin_ns, SpinNS), R(wake_after, WakeAfter), R(leave_at, LeaveAt), R(crossings, Crossings), R(steals, Steals), R(ops_stolen, OpsStolen),
 	R(parks, Parks), R(wakes, Wakes), R(injected_count, InjectedCount), R(io_started, IOStarted), R(io_events, IOEvents),
 	R(io_immediate, IOImmediate), R(thief, Thief), R(stalled, Stalled), R(park, Park), R(life, Life), R(thread, Thread),
 	R(replaces_since, ReplacesSince), R(recoveries, Recoveries), R(recovery_total, RecoveryTotal),
