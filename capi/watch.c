@@ -13,6 +13,7 @@ enum {
     PERIOD_MIN_NS = 20000,
     PERIOD_NEWS_NS = 100000, /* after something was queued where nothing was: if it is still behind the same op then, that one is stalled */
     PERIOD_ALERT_NS = 30000, /* for a while after a stall: who has blocked will block again */
+    PERIOD_AGAIN_NS = 10000, /* the same, then */
     PERIOD_MAX_NS = 1000000, /* the first stall after a quiet time is seen within about two of these */
     ALERT_NS = 20000000,
     QUIET_NS = 50000000,     /* all parked for so long: sleep. Long enough that steady traffic never pays for waking us */
@@ -285,6 +286,8 @@ uint32_t lane_watch(lane_runtime *runtime) {
         watch_count count = watch_look(w, runtime, now);
         /* After the look: every stall that was counted is told of when it is over. */
         if (atomic_load_explicit(&runtime->monitor, memory_order_seq_cst) == LANE_MONITOR_ENDS) return LANE_STOP;
+        /* Before the judging, which asks the system and takes longer than all the rest. */
+        if (idle && count.found) lane_wake_one(runtime);
         watch_judge(w, runtime, now, idle, &count);
         watch_shrink(runtime);
         if (!idle && watch_wants_more(runtime, &count, now)) {
@@ -302,13 +305,14 @@ uint32_t lane_watch(lane_runtime *runtime) {
             }
         }
         if (idle && (count.found || unminded != 0)) {
-            lane_wake_one(runtime);
+            if (!count.found) lane_wake_one(runtime);
             w->period = PERIOD_MIN_NS;
         } else if (!idle && count.waits && count.unsure) {
             w->period = PERIOD_MIN_NS;
         } else {
-            int64_t longest = now < w->alert_until ? PERIOD_ALERT_NS : idle && count.news ? PERIOD_NEWS_NS : PERIOD_MAX_NS;
-            w->period = w->period * 2 < longest ? w->period * 2 : longest;
+            bool alert = now < w->alert_until, news = idle && count.news;
+            int64_t longest = alert ? PERIOD_ALERT_NS : news ? PERIOD_NEWS_NS : PERIOD_MAX_NS;
+            w->period = alert && news ? PERIOD_AGAIN_NS : w->period * 2 < longest ? w->period * 2 : longest;
         }
     }
 }
