@@ -62,14 +62,14 @@ static void cancel_pause(unsigned attempt) {
     }
 }
 
-/* Who the calling thread is: an address that no other living thread has. Go gets it through cancel.Host.Thread. */
-#if defined(__ELF__)
-static _Thread_local __attribute__((tls_model("initial-exec"))) char cancel_self;
+/* Who the calling thread is: a number that no other living thread has, and never 0. Go gets it through cancel.Host.Thread. */
+#if defined(_WIN32)
+__declspec(dllimport) unsigned long __stdcall GetCurrentThreadId(void);
+uint64_t weft_cancel_thread(void) { return GetCurrentThreadId(); }
 #else
-static _Thread_local char cancel_self;
-#endif
-
+static _Thread_local __attribute__((tls_model("initial-exec"))) char cancel_self; /* for its address */
 uint64_t weft_cancel_thread(void) { return (uint64_t)(uintptr_t)&cancel_self; }
+#endif
 
 /* Locks a source and sets bits in the same step; returns the bits from before.
  *   acquire pairs with the release in cancel_unlock and with SourceMemory.unlock in cancel/lock.go: what the last holder

@@ -7,6 +7,6 @@ package capi
 #cgo CFLAGS: -std=c11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../include
 #cgo linux LDFLAGS: -pthread
 #cgo windows CFLAGS: -DWEFT_STATIC -D_WIN32_WINNT=0x0A00
-#cgo windows LDFLAGS: -lsynchronization -lntdll
+#cgo windows LDFLAGS: -lsynchronization -lntdll -lws2_32 -lmswsock
 */
 import "C"

@@ -41,7 +41,7 @@ static inline char *lane_local_block(void) {
         return here;                                                                                    \
     }                                                                                                   \
     _Static_assert(1, "takes a semicolon")
-#define LANE_LOCAL_IS(type, name) __attribute__((section(".tls$weft"), used)) type name##_local = 0
+#define LANE_LOCAL_IS(type, name) __attribute__((section(".tls$LANE"), used)) type name##_local = 0
 
 #define lane_self (*lane_self_here())
 #define lane_watched (*lane_watched_here())

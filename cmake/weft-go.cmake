@@ -4,7 +4,8 @@
 # module cache does not have them.
 #
 #   weft_find_go()                       sets WEFT_GO (checked) and weft_go_environment
-#   weft_add_go_library(shared archive)  rules for libweft.so.X.Y.Z with its links, and for libweft.a
+#   weft_add_go_library(shared archive implib)  rules for libweft.so.X.Y.Z with its links, or for weft.dll with its import library and
+#                                        weft.def, from which other tools make theirs; and for libweft.a
 #
 # Settings of the user: WEFT_GO, WEFT_GO_FLAGS (a list, passed to go build), WEFT_CGO_CFLAGS and WEFT_CGO_LDFLAGS.
 
@@ -30,6 +31,9 @@ macro(weft_find_go)
         endif()
     endif()
 
+    if(CMAKE_CROSSCOMPILING)
+        weft_find_go_target()
+    endif()
     execute_process(COMMAND "${CMAKE_COMMAND}" -E env ${weft_go_environment} "${WEFT_GO}" env GOVERSION
         WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" OUTPUT_VARIABLE weft_go_found ERROR_VARIABLE weft_go_error
         OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE weft_go_result)
@@ -40,7 +44,21 @@ macro(weft_find_go)
     if(CMAKE_MATCH_1 VERSION_LESS weft_go_wanted)
         message(FATAL_ERROR "weft: ${WEFT_GO} is Go ${CMAKE_MATCH_1}, which is too old. ${weft_go_help}")
     endif()
-    weft_mask_go_signals()
+    if(WIN32)
+        set(weft_go_overlay "")
+        set(weft_go_overlay_files "")
+    else()
+        weft_mask_go_signals()
+    endif()
+endmacro()
+
+# What Go calls the system and the processor.
+macro(weft_find_go_target)
+    string(TOLOWER "${CMAKE_SYSTEM_NAME}" weft_go_system)
+    string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" weft_go_processor)
+    string(REGEX REPLACE "^x86_64$" "amd64" weft_go_processor "${weft_go_processor}")
+    string(REGEX REPLACE "^aarch64$" "arm64" weft_go_processor "${weft_go_processor}")
+    list(APPEND weft_go_environment "GOOS=${weft_go_system}" "GOARCH=${weft_go_processor}")
 endmacro()
 
 # Go's own threads take the signals of the thread that loads the library, and SIGCHLD and SIGPROF in any case: handlers of the host's would run
@@ -92,7 +110,7 @@ function(weft_change_go_file from to old new result)
     set(${result} "\"${from}\": \"${to}\"" PARENT_SCOPE)
 endfunction()
 
-function(weft_add_go_library shared archive)
+function(weft_add_go_library shared archive implib)
     set(source "${PROJECT_SOURCE_DIR}")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS
         "${source}/cancel/*.go" "${source}/core/*.go" "${source}/epoll/*.go" "${source}/iocp/*.go"
@@ -118,10 +136,26 @@ function(weft_add_go_library shared archive)
         "CGO_CFLAGS=-O2 -g ${WEFT_CGO_CFLAGS}" "CGO_LDFLAGS=-O2 -g ${WEFT_CGO_LDFLAGS}"
         "${WEFT_GO}" build -tags=netgo -trimpath -buildvcs=false ${weft_go_overlay} ${WEFT_GO_FLAGS})
 
-    # The Go linker runs the C compiler in a folder of its own, so the path of the version script is absolute; it
-    # stands in quotes of its own because -ldflags and -extldflags are each split at spaces.
+    # The Go linker runs the C compiler in a folder of its own, so the paths of files are absolute; they
+    # stand in quotes of their own because -ldflags and -extldflags are each split at spaces.
     get_filename_component(folder "${shared}" DIRECTORY)
     get_filename_component(file "${shared}" NAME)
+    if(WIN32)
+        weft_add_go_dll()
+    else()
+        weft_add_go_so()
+    endif()
+
+    string(REGEX REPLACE "\\.a$" ".h" header "${archive}")
+    add_custom_command(OUTPUT "${archive}"
+        COMMAND ${go} -buildmode=c-archive -ldflags=-buildid= -o "${archive}" ./capi/libweft
+        COMMAND "${CMAKE_COMMAND}" -E rm -f "${header}"
+        DEPENDS ${sources} WORKING_DIRECTORY "${source}" VERBATIM COMMENT "Go: libweft.a")
+endfunction()
+
+# Parts of weft_add_go_library.
+
+macro(weft_add_go_so)
     set(soname "libweft.so.${WEFT_ABI_VERSION}")
     set(map "${source}/capi/weft.map")
     set(linker "-Wl,-soname,${soname} '-Wl,--version-script=${map}' -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete")
@@ -132,10 +166,23 @@ function(weft_add_go_library shared archive)
         COMMAND "${CMAKE_COMMAND}" -E create_symlink "${file}" "${folder}/${soname}"
         COMMAND "${CMAKE_COMMAND}" -E create_symlink "${soname}" "${folder}/libweft.so"
         DEPENDS ${sources} "${map}" WORKING_DIRECTORY "${source}" VERBATIM COMMENT "Go: ${file}")
+endmacro()
 
-    string(REGEX REPLACE "\\.a$" ".h" header "${archive}")
-    add_custom_command(OUTPUT "${archive}"
-        COMMAND ${go} -buildmode=c-archive -ldflags=-buildid= -o "${archive}" ./capi/libweft
+# Go would pass the linker a list of exports of its own, unless it is told to export everything; the last word is then ours.
+macro(weft_add_go_dll)
+    get_filename_component(lib "${implib}" DIRECTORY)
+    set(def "${lib}/weft.def")
+    set(map "${source}/capi/weft.map")
+    set_property(DIRECTORY "${source}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${map}")
+    file(READ "${map}" exports)
+    string(REGEX MATCHALL "\n +weft_[a-z0-9_]+" exports "${exports}")
+    list(JOIN exports "" exports)
+    file(CONFIGURE OUTPUT "${def}" CONTENT "LIBRARY ${file}\nEXPORTS@exports@\n" @ONLY)
+    set(linker "-Wl,--export-all-symbols -Wl,--exclude-all-symbols -Wl,--no-insert-timestamp -static")
+    string(APPEND linker " '-Wl,--out-implib,${implib}' '${def}'")
+    string(REGEX REPLACE "\\.[^.]*$" ".h" header "${shared}")
+    add_custom_command(OUTPUT "${shared}" "${implib}"
+        COMMAND ${go} -buildmode=c-shared "-ldflags=-buildid= \"-extldflags=${linker}\"" -o "${shared}" ./capi/libweft
         COMMAND "${CMAKE_COMMAND}" -E rm -f "${header}"
-        DEPENDS ${sources} WORKING_DIRECTORY "${source}" VERBATIM COMMENT "Go: libweft.a")
-endfunction()
+        DEPENDS ${sources} "${def}" WORKING_DIRECTORY "${source}" VERBATIM COMMENT "Go: ${file}")
+endmacro()

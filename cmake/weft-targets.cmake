@@ -7,9 +7,9 @@
 #   weft::weft    the C++20 layer, headers only; links weft::c
 #   weft::static  the same library as an archive, with the C and C++ headers; instead of weft::c, not beside it
 
-# weft_define_targets(INCLUDE <dir> SHARED <file> SONAME <name> [STATIC <file>] [GLOBAL])
+# weft_define_targets(INCLUDE <dir> SHARED <file> [SONAME <name>] [IMPLIB <file>] [STATIC <file>] [GLOBAL])
 function(weft_define_targets)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "GLOBAL" "INCLUDE;SHARED;SONAME;STATIC" "")
+    cmake_parse_arguments(PARSE_ARGV 0 arg "GLOBAL" "INCLUDE;SHARED;SONAME;IMPLIB;STATIC" "")
     set(scope "")
     if(arg_GLOBAL)
         set(scope GLOBAL)
@@ -18,8 +18,13 @@ function(weft_define_targets)
     add_library(weft::c SHARED IMPORTED ${scope})
     set_target_properties(weft::c PROPERTIES
         IMPORTED_LOCATION "${arg_SHARED}"
-        IMPORTED_SONAME "${arg_SONAME}"
         INTERFACE_INCLUDE_DIRECTORIES "${arg_INCLUDE}")
+    if(arg_SONAME)
+        set_target_properties(weft::c PROPERTIES IMPORTED_SONAME "${arg_SONAME}")
+    endif()
+    if(arg_IMPLIB)
+        set_target_properties(weft::c PROPERTIES IMPORTED_IMPLIB "${arg_IMPLIB}")
+    endif()
 
     add_library(weft::weft INTERFACE IMPORTED ${scope})
     set_target_properties(weft::weft PROPERTIES
@@ -32,7 +37,11 @@ function(weft_define_targets)
             IMPORTED_LOCATION "${arg_STATIC}"
             IMPORTED_LINK_INTERFACE_LANGUAGES C
             INTERFACE_INCLUDE_DIRECTORIES "${arg_INCLUDE}"
-            INTERFACE_COMPILE_DEFINITIONS WEFT_STATIC
-            INTERFACE_LINK_OPTIONS -pthread)
+            INTERFACE_COMPILE_DEFINITIONS WEFT_STATIC)
+        if(WIN32)
+            set_target_properties(weft::static PROPERTIES INTERFACE_LINK_LIBRARIES "synchronization;ntdll;ws2_32;mswsock")
+        else()
+            set_target_properties(weft::static PROPERTIES INTERFACE_LINK_OPTIONS -pthread)
+        endif()
     endif()
 endfunction()

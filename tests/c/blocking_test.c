@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#if !defined(_WIN32)
 #include <sys/wait.h>
+#endif
 #include <unistd.h>
 
 typedef struct job {
@@ -262,6 +264,7 @@ static void idle_threads_end(void **state)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
 
+#if !defined(_WIN32)
 /* Signals of the host do not run on the pool's threads. */
 static void mask_call(weft_blocking *blocking)
 {
@@ -306,6 +309,8 @@ static void a_forked_child_is_told(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
+
+#endif
 
 /* Submitters, cancellers and a stop at once: each accepted op runs once, and its call at most once. */
 enum { SUBMITTERS = 3, PER_SUBMITTER = 400, STRESS_MAX = SUBMITTERS * PER_SUBMITTER };
@@ -357,7 +362,7 @@ static void submit_cancel_and_stop_at_once(void **state)
         atomic_store(&stress_submitted, 0);
         stress_runtime = start_with(2, 1 + (uint32_t)round % 3);
         pthread_t threads[SUBMITTERS + 1];
-        for (long i = 0; i < SUBMITTERS; i++) pthread_create(&threads[i], NULL, stress_submit, (void *)i);
+        for (long i = 0; i < SUBMITTERS; i++) pthread_create(&threads[i], NULL, stress_submit, (void *)(intptr_t)i);
         pthread_create(&threads[SUBMITTERS], NULL, stress_cancel, (void *)(uintptr_t)(round + 1));
         if (round % 2 == 0) wait_for(&stress_submitted, round * 37 % STRESS_MAX);
         else wait_for(&stress_submitted, STRESS_MAX);
@@ -392,8 +397,10 @@ int main(void)
         cmocka_unit_test(stop_waits_for_what_runs),
         cmocka_unit_test(a_call_may_destroy_its_runtime),
         cmocka_unit_test(idle_threads_end),
+#if !defined(_WIN32)
         cmocka_unit_test(signals_are_blocked),
         cmocka_unit_test(a_forked_child_is_told),
+#endif
         cmocka_unit_test(submit_cancel_and_stop_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

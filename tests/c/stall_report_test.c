@@ -129,6 +129,13 @@ static uint64_t random_below(uint64_t *state, uint64_t bound)
     return *state % bound;
 }
 
+/* Windows does not tell sooner that a thread is blocked. */
+#if defined(_WIN32)
+enum { LONG_STALL_NS = 60000000 };
+#else
+enum { LONG_STALL_NS = 0 };
+#endif
+
 static atomic_long stalls_made;
 
 static void stall_at_random(weft_op *op)
@@ -137,7 +144,9 @@ static void stall_at_random(weft_op *op)
     uint64_t draw = random_below(&self->state, 8);
     if (draw < 4) {
         atomic_fetch_add(&stalls_made, 1);
-        nanosleep(&(struct timespec){.tv_nsec = (long)random_below(&self->state, 1000000)}, NULL);
+        long span = (long)random_below(&self->state, 1000000);
+        if (random_below(&self->state, 100) == 0) span += LONG_STALL_NS;
+        nanosleep(&(struct timespec){.tv_nsec = span}, NULL);
     } else if (draw < 5) {
         int64_t until = weft_now_ns() + (int64_t)random_below(&self->state, 300000);
         while (weft_now_ns() < until) continue;

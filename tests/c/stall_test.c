@@ -48,7 +48,7 @@ static void all_blocked_and_all_goes_on(void **state)
         blockade *b = blockade_begin(runtime, (int)workers);
         assert_int_equal(weft_schedule_after(runtime, &timer.timer, 1000000), WEFT_OK);
         wait_for(&ticks, 20);
-        assert_int_equal(write(ends[1], "x", 1), 1);
+        assert_int_equal(send(ends[1], "x", 1, 0), 1);
         wait_for(&talk.ran, 1);
         counted ops[100];
         for (int i = 0; i < 100; i++) {

@@ -78,7 +78,11 @@ void operator delete(void *memory, std::size_t) noexcept { operator delete(memor
 
 void *operator new(std::size_t size, std::align_val_t alignment) {
     const auto step = static_cast<std::size_t>(alignment);
+#if defined(_WIN32)
+    void *memory = _aligned_malloc(size, step);
+#else
     void *memory = std::aligned_alloc(step, (size + step - 1) / step * step);
+#endif
     if (memory == nullptr) {
         throw std::bad_alloc();
     }
@@ -89,7 +93,11 @@ void *operator new(std::size_t size, std::align_val_t alignment) {
 
 void operator delete(void *memory, std::align_val_t) noexcept {
     chunks.fetch_sub(1, std::memory_order_relaxed);
+#if defined(_WIN32)
+    _aligned_free(memory);
+#else
     std::free(memory);
+#endif
 }
 
 namespace {

@@ -32,12 +32,18 @@ TEST_CASE("runtime: options") {
     weft::runtime pool(options);
     CHECK(pool.stats().workers == 3);
     const auto stack = weft::sync_wait(pool.scheduler(), []() -> weft::task<std::size_t> {
-        pthread_attr_t attributes;
         std::size_t bytes = 0;
+#if defined(_WIN32)
+        ULONG_PTR low, high;
+        GetCurrentThreadStackLimits(&low, &high);
+        bytes = high - low;
+#else
+        pthread_attr_t attributes;
         if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
             pthread_attr_getstacksize(&attributes, &bytes);
             pthread_attr_destroy(&attributes);
         }
+#endif
         co_return bytes;
     }());
     CHECK(stack >= 3 * 1024 * 1024); // three times the default

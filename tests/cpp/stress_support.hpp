@@ -5,8 +5,9 @@
 #ifndef TESTS_CPP_STRESS_SUPPORT_HPP
 #define TESTS_CPP_STRESS_SUPPORT_HPP
 
-#include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -45,16 +46,19 @@ private:
     using function = void (*)(void *);
 
     void post(function f, void *context) {
+        const std::lock_guard lock(mutex_);
         function_ = f;
         context_ = context;
-        posted_.store(true, std::memory_order_release);
-        posted_.notify_one();
+        posted_ = true;
+        changed_.notify_one();
     }
 
     void loop() {
         for (;;) {
-            posted_.wait(false, std::memory_order_acquire);
-            posted_.store(false, std::memory_order_relaxed); // the next post comes only after the job's end
+            std::unique_lock lock(mutex_); // and not std::atomic's wait, which in MinGW's GCC 12 loses wakes
+            changed_.wait(lock, [this] { return posted_; });
+            posted_ = false; // the next post comes only after the job's end
+            lock.unlock();
             if (function_ == nullptr) {
                 return;
             }
@@ -62,9 +66,11 @@ private:
         }
     }
 
+    std::mutex mutex_;
+    std::condition_variable changed_;
     function function_ = nullptr; // handed over by posted_, as context_ is
     void *context_ = nullptr;
-    std::atomic<bool> posted_{false};
+    bool posted_ = false; // guarded by mutex_
     std::thread thread_;
 };
 

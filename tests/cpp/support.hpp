@@ -64,12 +64,23 @@ death dies(const char *name, F die) {
         std::_Exit(0);
     }
     std::array<char, 4096> self{};
+#if defined(_WIN32)
+    if (::GetModuleFileNameA(nullptr, self.data(), static_cast<DWORD>(self.size())) == 0) {
+        return {};
+    }
+    ::_putenv("WEFT_TEST_DEATH=1");
+    const std::string command = std::string("\"\"") + self.data() + "\" \"--test-case=" + name + "\" 2>&1\"";
+#else
     if (::readlink("/proc/self/exe", self.data(), self.size() - 1) <= 0) {
         return {};
     }
     const std::string command = std::string("WEFT_TEST_DEATH=1 timeout 30 '") + self.data() + "' --test-case='" + name + "' 2>&1";
+#endif
     death result;
     FILE *pipe = ::popen(command.c_str(), "r");
+#if defined(_WIN32)
+    ::_putenv("WEFT_TEST_DEATH=");
+#endif
     std::array<char, 512> line{};
     while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
         result.output += line.data();

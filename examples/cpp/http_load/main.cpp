@@ -9,12 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <sys/socket.h>
 #include <utility>
 #include <vector>
 
@@ -78,27 +75,22 @@ options parse(int argc, char** argv) {
     return result;
 }
 
-// weft does not look up names; this is the system's way, which blocks.
-weft::endpoint resolve(const std::string& host_and_port) {
+weft::task<weft::endpoint> resolve(std::string host_and_port) {
     if (const auto numeric = weft::endpoint::try_parse(host_and_port)) {
-        return *numeric;
+        co_return *numeric;
     }
     const std::size_t colon = host_and_port.rfind(':');
-    addrinfo hints{};
-    hints.ai_family = AF_INET;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (colon == std::string::npos ||
-        getaddrinfo(host_and_port.substr(0, colon).c_str(), host_and_port.substr(colon + 1).c_str(), &hints, &found) != 0) {
-        throw std::runtime_error("no address for " + host_and_port);
+    if (colon == std::string::npos) {
+        throw std::runtime_error("no port in " + host_and_port);
     }
-    const auto* address = reinterpret_cast<const sockaddr_in*>(found->ai_addr);
-    const std::uint32_t ip = ntohl(address->sin_addr.s_addr);
-    const auto result = weft::endpoint::ipv4({static_cast<std::uint8_t>(ip >> 24), static_cast<std::uint8_t>(ip >> 16),
-                                              static_cast<std::uint8_t>(ip >> 8), static_cast<std::uint8_t>(ip)},
-                                             ntohs(address->sin_port));
-    freeaddrinfo(found);
-    return result;
+    const std::vector<weft::endpoint> found =
+        co_await weft::resolve(host_and_port.substr(0, colon), host_and_port.substr(colon + 1));
+    for (const weft::endpoint& one : found) {
+        if (one.native().family == WEFT_IPV4) { // the server's default
+            co_return one;
+        }
+    }
+    co_return found.front();
 }
 
 weft::task<> run_all(http::load& load, unsigned connections) {
@@ -144,7 +136,7 @@ int main(int argc, char** argv) try {
     weft::runtime runtime(settings);
 
     http::load load;
-    load.target = resolve(chosen.host);
+    load.target = weft::sync_wait(runtime.scheduler(), resolve(chosen.host));
     load.depth = chosen.pipeline;
     load.tallies.resize(runtime.stats().max_workers);
     for (unsigned i = 0; i < chosen.pipeline; ++i) {

@@ -4,22 +4,19 @@
 // "/stats", what the scheduler has been doing.
 //
 //     http_server --port 8080 --workers 2
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <utility>
 
 #include <weft.hpp>
 
 #include "connection.hpp"
+#include "interrupt.hpp"
 #include "pages.hpp"
 
 namespace {
@@ -69,35 +66,6 @@ options parse(int argc, char** argv) {
     return result;
 }
 
-// A handler that writes to a pipe, and not sigwait: that would need the signals blocked in every thread of the process,
-// and other libraries' threads were there before main. The handler may run on any of them, so it has SA_ONSTACK: Go's threads
-// have small stacks. The second signal ends the program the hard way.
-int signal_pipe[2];
-
-void catch_signals() {
-    if (pipe(signal_pipe) != 0) {
-        std::perror("pipe");
-        std::exit(1);
-    }
-    struct sigaction action {};
-    action.sa_handler = [](int) {
-        const int saved = errno;
-        if (write(signal_pipe[1], "", 1) != 1) {
-            std::abort();
-        }
-        errno = saved;
-    };
-    action.sa_flags = SA_ONSTACK | SA_RESTART | static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
-}
-
-void wait_for_signal() {
-    char byte;
-    while (read(signal_pipe[0], &byte, 1) != 1) {
-    }
-}
-
 weft::task<> serve(http::service& service, weft::tcp_stream stream) {
     http::connection connection(service, std::move(stream));
     try {
@@ -134,7 +102,7 @@ weft::task<> drain(weft::async_scope& connections, std::chrono::milliseconds gra
 
 int main(int argc, char** argv) try {
     const options chosen = parse(argc, argv);
-    catch_signals();
+    http::interrupt interrupt;
 
     weft::runtime_options settings;
     settings.workers = chosen.workers;
@@ -148,7 +116,7 @@ int main(int argc, char** argv) try {
     weft::async_scope connections(runtime.scheduler());
     connections.spawn(accept_all(service, listener, connections));
 
-    wait_for_signal();
+    interrupt.wait();
     std::puts("stopping");
     // In this order: a client that is told to close connects anew, and must not find a listener that is about to go.
     listener.close();

@@ -38,7 +38,11 @@ inline std::string_view reason(int status) noexcept {
     thread_local std::size_t length = 0;
     if (const std::time_t now = std::time(nullptr); now != second) {
         std::tm parts{};
+#if defined(_WIN32)
+        gmtime_s(&parts, &now);
+#else
         gmtime_r(&now, &parts);
+#endif
         length = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts); // in the C locale's English
         second = now;
     }

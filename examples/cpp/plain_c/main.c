@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * weft from plain C: run an op, wait for a timer, and echo over a socket pair. C11, and weft.h is the only header of weft.
+ * weft from plain C: run an op, wait for a timer, and echo over a connection. C11, and weft.h is the only header of weft.
  */
-#define _XOPEN_SOURCE 700
-
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include <weft.h>
 
@@ -93,24 +90,26 @@ int main(void) {
     printf("timer: %s after 20 ms: %s\n", weft_error_text(timer.status),
            weft_now_ns() - begin_ns >= INT64_C(20000000) ? "yes" : "no");
 
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
-        perror("socketpair");
-        return EXIT_FAILURE;
-    }
+    weft_endpoint at;
+    weft_descriptor listener, socket;
+    check(weft_endpoint_parse("127.0.0.1:0", &at), "parse");
+    check(weft_tcp_listen(runtime, &at, 0, &listener), "listen");
+    check(weft_local_endpoint(listener, &at), "local endpoint");
+    check(weft_tcp_open(runtime, WEFT_IPV4, &socket), "open");
+    client c = {.done = &done};
+    c.io.op = (weft_op){.run = client_run, .context = &c};
+    wait_for(weft_connect(&c.io, socket, &at), &c, "connect"); /* the listener's queue has room for it */
+    wait_for(weft_accept(&c.io, listener), &c, "accept");
+    weft_descriptor_close(listener);
+
     sem_t echoed;
     sem_init(&echoed, 0, 0);
-    echo server = {.done = &echoed, .sent = true};
+    echo server = {.socket = c.io.accepted, .done = &echoed, .sent = true};
     server.io.op = (weft_op){.run = echo_run, .context = &server};
-    check(weft_descriptor_open(runtime, ends[0], &server.socket), "open");
     check(weft_schedule(runtime, &server.io.op), "schedule");
 
     const char line[] = "the weft runs across the warp";
     char answer[sizeof line];
-    weft_descriptor socket;
-    client c = {.done = &done};
-    c.io.op = (weft_op){.run = client_run, .context = &c};
-    check(weft_descriptor_open(runtime, ends[1], &socket), "open");
     wait_for(weft_send(&c.io, socket, line, sizeof line, WEFT_IO_ALL), &c, "send");
     wait_for(weft_recv(&c.io, socket, answer, sizeof answer, WEFT_IO_ALL), &c, "receive");
     printf("echo: %zu bytes came back, the same: %s\n", (size_t)c.io.count, memcmp(line, answer, sizeof line) == 0 ? "yes" : "no");

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inet.h: see posix.h.
+ */
+#include "../posix.h"

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * in.h: see posix.h.
+ */
+#include "../posix.h"

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * socket.h: see posix.h.
+ */
+#include "../posix.h"
