@@ -159,6 +159,18 @@ static weft_blocking *take_waiting(blocking_pool *pool) {
     return NULL;
 }
 
+void blocking_finish(weft_blocking *op, bool behind) {
+    lane_runtime *runtime = ((blocking_pool *)op->pool_)->runtime;
+    op->status = WEFT_OK;
+    set_state(op, BLOCKING_COMPLETED);
+    tsan_release(op);
+    if (behind && lane_self != NULL && lane_runtime_at(lane_self) == runtime)
+        lane_push_behind_quiet(lane_self, &op->op);
+    else
+        lane_finish(runtime, &op->op);
+    lane_release_end(runtime);
+}
+
 /* Completes an op that never ran and was taken from where it waited: its state says RUNNING, so that nobody else does. Not under the
  * mutex. */
 static void complete_cancelled(lane_runtime *runtime, weft_blocking *op) {
@@ -171,14 +183,10 @@ static void complete_cancelled(lane_runtime *runtime, weft_blocking *op) {
 
 /* The threads. */
 
-static void run_call(lane_runtime *runtime, weft_blocking *op) {
+static void run_call(weft_blocking *op) {
     tsan_acquire(op);
     op->call(op);
-    op->status = WEFT_OK;
-    set_state(op, BLOCKING_COMPLETED);
-    tsan_release(op);
-    lane_finish(runtime, &op->op);
-    lane_release_end(runtime);
+    blocking_finish(op, false);
 }
 
 /* Sleeps until it is given an op, has been idle for long, or the pool is closed. On the idle list; under the mutex. */
@@ -220,7 +228,7 @@ static lane_thread_result blocking_main(void *argument) {
         uint32_t kind = op->kind_;
         atomic_store_explicit(&pool->calls, atomic_load_explicit(&pool->calls, memory_order_relaxed) + 1, memory_order_relaxed);
         lane_mutex_unlock(&pool->mutex);
-        run_call(pool->runtime, op);
+        run_call(op);
         lane_mutex_lock(&pool->mutex);
         pool->kinds[kind].running--;
         self->given = take_waiting(pool);
@@ -399,6 +407,55 @@ int weft_blocking_submit(weft_runtime handle, weft_blocking *op, uint32_t kind) 
     lane_mutex_unlock(&pool->mutex);
     errno = saved;
     return rc;
+}
+
+int blocking_begin(weft_runtime handle, weft_blocking *op) {
+    lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    uint32_t before;
+    int rc = begin(op, &before);
+    if (rc != WEFT_OK) return rc;
+    if (before == BLOCKING_CANCELLED_EARLY) return refuse_cancelled(op);
+    op->pool_ = &pools[runtime - lane_table];
+    if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING || !lane_hold_end(runtime)) {
+        abandon(op, before);
+        return WEFT_ESTOPPED;
+    }
+    uint32_t starting = BLOCKING_STARTING;
+    if (change_state(op, &starting, BLOCKING_RUNNING)) return WEFT_OK;
+    lane_release_end(runtime);
+    return refuse_cancelled(op);
+}
+
+void blocking_hand_over(weft_blocking *op, uint32_t kind) {
+    blocking_pool *pool = op->pool_;
+    enum { WAITS, RUNS, CANCELLED, REFUSED } what;
+    op->kind_ = kind;
+    tsan_release(op);
+    lane_mutex_lock(&pool->mutex);
+    blocking_kind *of_kind = &pool->kinds[kind];
+    bool limited = of_kind->running >= pool->limit;
+    uint32_t running = BLOCKING_RUNNING;
+    if (pool->id == 0 || weft_blocking_requested(op)) /* also of a runtime that stops, and has not come to the pool yet */
+        what = CANCELLED;
+    else if (!limited && find_thread(pool))
+        what = RUNS;
+    else if (!limited && atomic_load_explicit(&pool->threads, memory_order_relaxed) == 0)
+        what = REFUSED;
+    else
+        what = change_state(op, &running, BLOCKING_WAITING) ? WAITS : CANCELLED;
+    if (what == WAITS) enqueue(pool, op);
+    if (what == RUNS) {
+        of_kind->running++;
+        give(pool, op);
+    }
+    lane_mutex_unlock(&pool->mutex);
+    if (what == CANCELLED) complete_cancelled(pool->runtime, op);
+    if (what == REFUSED) run_call(op); /* the system has no thread for us: here, then, which weft survives */
+}
+
+lane_runtime *blocking_asked(const weft_blocking *op) {
+    return state_of(op) == BLOCKING_REQUESTED ? ((blocking_pool *)op->pool_)->runtime : NULL;
 }
 
 int weft_blocking_cancel(weft_blocking *op) {

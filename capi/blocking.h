@@ -25,6 +25,16 @@ void blocking_read_stats(uint32_t slot, weft_stats *stats);
 /* Whether an op could be submitted. */
 bool blocking_is_idle(const weft_blocking *op);
 
+/* The runtime whose stop must wait for the op, which is under way and was asked to end; else NULL. */
+lane_runtime *blocking_asked(const weft_blocking *op);
+
+/* An op that may not need a thread. Its starter begins it (the results are weft_blocking_submit's, but for WEFT_ELIMIT), and may then do what op->call
+ * would, on any thread, and finish it; or else hands it over to the pool, which calls op->call. It counts as running meanwhile. */
+int blocking_begin(weft_runtime handle, weft_blocking *op);
+/* Queues op.run, behind everything if behind and the caller is a worker of the runtime. The op is anybody's after that. */
+void blocking_finish(weft_blocking *op, bool behind);
+void blocking_hand_over(weft_blocking *op, uint32_t kind);
+
 /* Holds the end of a running runtime off, for an op that completes from a thread of weft's that is no worker; false once it stops
  * for good. lane_release_end comes after the op was handed back with lane_finish. */
 bool lane_hold_end(lane_runtime *runtime);

@@ -99,6 +99,7 @@ func weftgo_thread_main(slot C.uint32_t, index C.int32_t) {
 
 // cancel is core.Config.Cancel.
 func (e *entry) cancel() {
+	C.file_stop(C.uint32_t(e.slot))
 	C.blocking_close(C.uint32_t(e.slot))
 	cancelLookups(e.slot)
 }

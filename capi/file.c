@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * file.c: files. An op is a blocking call whose function makes the system's calls; this file adds the table of open files, which keeps a
- * handle from meaning another file once its descriptor's number is used again.
+ * handle from meaning another file once its descriptor's number is used again, and two ways that need no thread: a read of what is in memory
+ * anyway, and the ring of uring.h. Each takes only what it can finish; the pool does the rest of it. docs/decisions/files.md.
  *
  * A record is guarded by its table's mutex, but for system, which changes only while nobody uses the record. Whoever uses it is
  * counted in users from the start of an op until the call is over; a record that is not open any more is closed by the last user.
@@ -12,15 +13,20 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "blocking.h"
+#include "tsan.h"
+#include "uring.h"
 
 enum {
     FILES_MAX = 1 << 20,   /* of one runtime; the system's own limit is below */
     PIECE_MAX = 1 << 20,   /* bytes of one call of an op that may be cancelled between calls */
     CALL_MAX = 0x7ffff000, /* bytes that Linux moves in one call */
+    SHORT_MAX = 1 << 16,   /* bytes that a worker may copy itself: some 10 us */
 };
 
 enum { FILE_OPEN = 1, FILE_READ, FILE_WRITE, FILE_SIZE, FILE_SYNC, FILE_CLOSE };
@@ -32,6 +38,7 @@ typedef struct file_record {
     uint32_t generation;       /* guarded by mutex: the number of its file among all that the slot ever had */
     uint32_t users;            /* guarded by mutex */
     bool open;                 /* guarded by mutex: the handle is good */
+    _Atomic bool uncached;     /* atomic: the file cannot be read without waiting; only an optimisation */
     struct file_record *free_; /* guarded by mutex: the next free one */
 } file_record;
 
@@ -41,6 +48,7 @@ typedef struct file_table {
     uint32_t count, room;  /* guarded by mutex */
     uint32_t issued;       /* guarded by mutex: files ever opened, by all runtimes that had the slot */
     file_record *free_;    /* guarded by mutex */
+    _Atomic uint64_t immediate; /* statistics */
 } file_table;
 
 static file_table tables[LANE_RUNTIMES_MAX];
@@ -85,6 +93,7 @@ static bool add_file(uint32_t slot, int system, weft_file *file) {
         record->system = system;
         record->open = true;
         record->generation = ++table->issued;
+        atomic_store_explicit(&record->uncached, false, memory_order_relaxed);
         *file = handle_of(record);
     }
     pthread_mutex_unlock(&table->mutex);
@@ -122,7 +131,16 @@ static int release(file_record *record) {
     return error;
 }
 
+void file_stop(uint32_t slot) { uring_stop(slot); }
+
+void file_read_stats(uint32_t slot, weft_stats *stats) {
+    stats->file_immediate = atomic_load_explicit(&tables[slot].immediate, memory_order_relaxed);
+    stats->file_ring = uring_count(slot);
+    stats->descriptors -= uring_is_open(slot); /* uring_open */
+}
+
 void file_close_all(uint32_t slot) {
+    uring_close(slot);
     file_table *table = &tables[slot];
     pthread_mutex_lock(&table->mutex);
     for (uint32_t i = 0; i < table->count; i++) {
@@ -133,6 +151,7 @@ void file_close_all(uint32_t slot) {
     table->records = NULL;
     table->free_ = NULL;
     table->count = table->room = 0;
+    atomic_store_explicit(&table->immediate, 0, memory_order_relaxed);
     pthread_mutex_unlock(&table->mutex);
 }
 
@@ -182,6 +201,7 @@ static void call_open(weft_file_op *op) {
     } while (system < 0 && errno == EINTR);
     int error = system < 0 ? errno : check_kind(system);
     if (error == 0 && !add_file((uint32_t)op->offset_, system, &op->opened)) error = ENOMEM;
+    if (error == 0) uring_open(&lane_table[op->offset_]);
     if (error != 0 && system >= 0) close(system);
     conclude(op, error);
 }
@@ -226,12 +246,14 @@ static int call_size(weft_file_op *op, int system) {
     return 0;
 }
 
+static int sync_error(int error) { return error == EINVAL || error == EROFS ? 0 : error; } /* those two: nothing to be synced */
+
 static int call_sync(int system) {
     int rc;
     do {
         rc = fsync(system);
     } while (rc != 0 && errno == EINTR);
-    return rc == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; /* those two: nothing to be synced */
+    return rc == 0 ? 0 : sync_error(errno);
 }
 
 static weft_file_op *op_of(void *call) { return (weft_file_op *)((char *)call - offsetof(weft_file_op, call_)); }
@@ -251,9 +273,9 @@ static void file_call(weft_blocking *call) {
     release(record);
 }
 
-/* An op whose call never ran. A close is made all the same. */
+/* An op whose call never ran. A close is made all the same. What was in memory, and not asked to be all, has been read. */
 static void file_cancelled(weft_file_op *op) {
-    op->status = WEFT_ECANCELED;
+    if (op->count == 0 || (op->flags_ & WEFT_IO_ALL)) op->status = WEFT_ECANCELED;
     if (op->file_ == NULL) return;
     int error = release(op->file_);
     op->file_ = NULL;
@@ -268,6 +290,119 @@ static void file_done(weft_op *call) {
         errno = saved;
     }
     op->op.run(&op->op);
+}
+
+/* Without a thread. */
+
+static bool moves_all(const weft_file_op *op) { return op->kind_ != FILE_SYNC && (op->flags_ & WEFT_IO_ALL) != 0; }
+
+static void finish(weft_file_op *op, bool behind) {
+    release(op->file_);
+    op->file_ = NULL;
+    blocking_finish(&op->call_, behind);
+}
+
+static void hand_over(weft_file_op *op) { blocking_hand_over(&op->call_, WEFT_BLOCKING_FILE); }
+
+/* Submits an op, or what is left of it, to the ring; else hands it to the pool. A worker of the runtime. */
+static void fly(weft_file_op *op) {
+    static const uring_call calls[] = {[FILE_READ] = URING_READ, [FILE_WRITE] = URING_WRITE, [FILE_SYNC] = URING_SYNC};
+    const file_record *record = op->file_;
+    uint64_t left = op->kind_ == FILE_SYNC ? 0 : op->length_ - op->count;
+    uint64_t most = moves_all(op) ? PIECE_MAX : CALL_MAX;
+    uring_request request = {
+        .call = calls[op->kind_],
+        .system = record->system,
+        .data = (char *)op->data_ + op->count,
+        .offset = op->offset_ + op->count,
+        .length = (uint32_t)(left < most ? left : most),
+        .apart = left > SHORT_MAX,
+        .op = op,
+    };
+    if (!uring_submit(&lane_table[record->slot], &request)) hand_over(op);
+}
+
+/* An op that was started elsewhere, now on a worker. */
+static void file_fly(weft_op *call) {
+    call->run = file_done;
+    weft_file_op *op = op_of(call);
+    int saved = errno;
+    uint32_t slot = ((file_record *)op->file_)->slot;
+    fly(op);
+    uring_collect(&lane_table[slot], false);
+    errno = saved;
+}
+
+/* What an errno says of an op that has flown. The pool does, and answers for, what the kernel would not do this way, or was kept from doing: a thread
+ * that ends takes along what it has submitted, and a cancellation may be one of an earlier flight. If it was asked for, the pool honours it. */
+static bool is_refusal(const weft_file_op *op, int error) {
+    return error == ECANCELED || error == EINTR || error == EAGAIN || error == EOPNOTSUPP || (error == EINVAL && op->kind_ != FILE_SYNC);
+}
+
+void file_landed(weft_file_op *op, int32_t result, bool behind) {
+    int saved = errno;
+    if (result < 0 && is_refusal(op, -result)) {
+        hand_over(op);
+    } else {
+        uint64_t moved = result < 0 ? 0 : (uint64_t)result;
+        op->count += moved;
+        bool more = moves_all(op) && op->count < op->length_;
+        if (result >= 0 && more && moved != 0) {
+            if (lane_self != NULL) /* else the monitor, in the workers' stead */
+                fly(op);
+            else
+                hand_over(op);
+        } else {
+            if (result >= 0 && more) op->status = WEFT_EOF;
+            if (result < 0) conclude(op, op->kind_ == FILE_SYNC ? sync_error(-result) : -result);
+            finish(op, behind);
+        }
+    }
+    errno = saved;
+}
+
+/* Reads what is in memory. True when that is all there is to do. A read that ends early is repeated: 0 bytes tell the end of the file, which has to be
+ * told from the end of what is in memory. */
+static bool read_cached(weft_file_op *op) {
+    file_record *record = op->file_;
+    if (op->kind_ != FILE_READ || op->length_ > SHORT_MAX || atomic_load_explicit(&record->uncached, memory_order_relaxed)) return false;
+    ssize_t moved = 1;
+    while (op->count < op->length_ && moved > 0) {
+        struct iovec piece = {(char *)op->data_ + op->count, op->length_ - op->count};
+        moved = preadv2(record->system, &piece, 1, (off_t)(op->offset_ + op->count), RWF_NOWAIT);
+        if (moved > 0) op->count += (uint64_t)moved;
+    }
+    if (moved < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) atomic_store_explicit(&record->uncached, true, memory_order_relaxed);
+    if (moved < 0) return false; /* errors of the file, too, are found by a read that may wait */
+    if (moved == 0 && (op->flags_ & WEFT_IO_ALL) != 0) op->status = WEFT_EOF;
+    atomic_fetch_add_explicit(&tables[record->slot].immediate, 1, memory_order_relaxed);
+    return true;
+}
+
+/* WEFT_FILES=ring does without what is in memory, for tests. */
+static bool tries_memory = true;
+
+__attribute__((constructor)) static void file_choose(void) {
+    const char *files = getenv("WEFT_FILES");
+    tries_memory = files == NULL || *files == 0;
+}
+
+/* Starts an op that has begun. */
+static void take_off(weft_file_op *op, lane_runtime *runtime) {
+    int saved = errno;
+    if ((op->kind_ != FILE_SYNC && op->length_ == 0) || (tries_memory && read_cached(op))) {
+        finish(op, false);
+    } else if (!uring_is_open((uint32_t)(runtime - lane_table))) {
+        hand_over(op);
+    } else if (lane_self != NULL && lane_runtime_at(lane_self) == runtime) {
+        fly(op);
+        uring_collect(runtime, false); /* it may have been done at once */
+    } else {
+        op->call_.op.run = file_fly;
+        tsan_release(op);
+        lane_finish(runtime, &op->call_.op);
+    }
+    errno = saved;
 }
 
 /* The starts. */
@@ -293,8 +428,10 @@ static int submit(weft_runtime runtime, weft_file_op *op, file_record *record, f
     op->opened.id = 0;
     op->call_.op.run = file_done;
     op->call_.call = file_call;
-    int rc = weft_blocking_submit(runtime, &op->call_, WEFT_BLOCKING_FILE);
+    bool flies = request.kind == FILE_READ || request.kind == FILE_WRITE || request.kind == FILE_SYNC;
+    int rc = flies ? blocking_begin(runtime, &op->call_) : weft_blocking_submit(runtime, &op->call_, WEFT_BLOCKING_FILE);
     if (rc == 1) file_cancelled(op);
+    if (rc == WEFT_OK && flies) take_off(op, &lane_table[record->slot]);
     return rc;
 }
 
@@ -377,4 +514,10 @@ int weft_file_abandon(weft_file file) {
     return WEFT_OK;
 }
 
-int weft_file_cancel(weft_file_op *op) { return op == NULL ? WEFT_EINVAL : weft_blocking_cancel(&op->call_); }
+int weft_file_cancel(weft_file_op *op) {
+    if (op == NULL) return WEFT_EINVAL;
+    int rc = weft_blocking_cancel(&op->call_);
+    lane_runtime *runtime = rc == 1 ? blocking_asked(&op->call_) : NULL;
+    if (runtime != NULL) uring_cancel(runtime, op);
+    return rc;
+}

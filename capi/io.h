@@ -30,8 +30,9 @@ enum { IO_RECEIVE = 1, IO_SEND, IO_RECEIVE_BUFFERS, IO_SEND_BUFFERS, IO_ACCEPT, 
 #define IO_HINT_FILE UINT32_C(16)  /* no socket: read and write instead of recv and send */
 #define IO_PIN UINT32_C(0x100)     /* added by each who makes a system call without being the slot's op: close waits for them */
 
-/* The data of an event is index | generation << 32; that of the wake event is none of these. */
+/* The data of an event is index | generation << 32; those of the wake event and of the ring are none of these. */
 #define IO_WAKE_DATA UINT64_MAX
+#define IO_RING_DATA (UINT64_MAX - 1) /* the ring of files (uring.h); core.RingData */
 
 /* poll_linux.c */
 

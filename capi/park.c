@@ -11,6 +11,7 @@
 #include "lane_internal.h"
 
 #include "io.h"
+#include "uring.h"
 
 enum {
     SPIN_MAX_NS = 20000, /* about four times a futex wake on the machines this was measured on */
@@ -215,7 +216,7 @@ uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
         *out_of_reach = 0;
         return LANE_STEAL;
     }
-    if (lane_stopping(runtime)) return LANE_STOP;
+    if (lane_stopping(runtime)) return uring_collect(runtime, false) != 0 ? 0 : LANE_STOP; /* nobody sleeps in the poller any more */
     if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
     if (backlog) {
         lane_pause((*out_of_reach)++);

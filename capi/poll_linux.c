@@ -14,6 +14,7 @@
 #include "io.h"
 #include "lane_internal.h"
 #include "slot.h"
+#include "uring.h"
 
 enum { BATCH = 128 }; /* events in one wait */
 
@@ -73,12 +74,17 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
     WEFT_TEST_DELAY(lane_poll_woken);
     bool behind = timeout_ns == 0;
     bool woken = false;
+    bool flown = false;
     uint32_t count = 0;
     for (int k = 0; k < n; k++) {
         int i = behind ? k : n - 1 - k; /* last first: the worker takes its newest op first */
         uint64_t data = events[i].data.u64;
         if (data == IO_WAKE_DATA) {
             woken = true;
+            continue;
+        }
+        if (data == IO_RING_DATA) {
+            flown = true;
             continue;
         }
         count++;
@@ -97,6 +103,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
             event_direction(descriptor, LANE_SEND, worker, behind);
         if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker, behind);
     }
+    if (flown) count += uring_collect(runtime, behind);
     /* A wake is for the keeper, who sleeps in here (lane_notify). He may have come after this worker looked for one (lane_check),
      * and would sleep on without it, while nobody wakes another: so it is handed on. It was written after he was announced, and
      * the event has brought that along. A keeper who comes later, or was woken by something else, is woken once too often. Mutant

@@ -11,7 +11,9 @@
 #include "blocking.h"
 #include "crossing.h"
 #include "export.h"
+#include "file.h"
 #include "tsan.h"
+#include "uring.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -25,7 +27,7 @@ const char *weft_version_text(void) {
 uint32_t weft_abi_version(void) { return WEFT_ABI_VERSION; }
 
 uint64_t weft_features(void) {
-    return WEFT_FEATURE_EPOLL | (lane_asymmetric ? WEFT_FEATURE_ASYMMETRIC_BARRIER : 0);
+    return WEFT_FEATURE_EPOLL | (lane_asymmetric ? WEFT_FEATURE_ASYMMETRIC_BARRIER : 0) | (uring_allowed() ? WEFT_FEATURE_URING : 0);
 }
 
 const char *weft_error_text(int code) {
@@ -194,6 +196,7 @@ int weft_runtime_stats(weft_runtime handle, weft_stats *out) {
         .replacements = lane_read(&runtime->replacements),
     };
     blocking_read_stats((uint32_t)(runtime - lane_table), &stats);
+    file_read_stats((uint32_t)(runtime - lane_table), &stats);
     for (uint32_t i = 0; i < atomic_load_explicit(&runtime->begun, memory_order_acquire); i++) lane_add_worker(lane_worker_at(runtime, i), &stats);
     return lane_write_stats(out, &stats);
 }

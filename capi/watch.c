@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "uring.h"
+
 enum {
     PERIOD_MIN_NS = 20000,
     PERIOD_NEWS_NS = 100000, /* after something was queued where nothing was: if it is still behind the same op then, that one is stalled */
@@ -299,6 +301,7 @@ uint32_t lane_watch(lane_runtime *runtime) {
         if (atomic_load_explicit(&runtime->state, memory_order_relaxed) == LANE_RUNNING) {
             watch_ask_to_leave(w, runtime, &count, now);
             unminded = lane_unminded(runtime, now);
+            if (unminded == LANE_POLL && !idle) uring_collect(runtime, false); /* Go cannot */
             if (unminded != 0 && !idle) {
                 w->period = unminded == LANE_TIMERS ? PERIOD_MIN_NS : UNPOLLED_NS / 4;
                 return unminded;

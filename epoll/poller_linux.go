@@ -25,6 +25,8 @@ const (
 
 	// WakeData is the data of the wake event. No record has this index.
 	WakeData = uint64(math.MaxUint64)
+	// RingData is that of the ring of files, which is C's to empty: capi/uring_linux.c.
+	RingData = WakeData - 1
 )
 
 // Poller is core.Poller.
@@ -103,7 +105,7 @@ func (p *Poller) Poll(timeout int64, ready func(op *core.Op)) int {
 	for i := range events[:n] {
 		event := &events[i]
 		data := dataOf(event)
-		if data == WakeData {
+		if data == WakeData || data == RingData {
 			continue
 		}
 		count++

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * file_test.c: opening what is a file and what is none, reading and writing at offsets, the ends, cancelling, closing, stopping.
+ * file_test.c: opening what is a file and what is none, reading and writing at offsets, the ends, cancelling, closing, stopping. It runs once for each
+ * way that files may take: as they are; by the ring or the pool alone (WEFT_FILES); and where the kernel refuses the ring (argument "refused").
  */
 #include "support.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 typedef struct file_job {
@@ -18,6 +25,17 @@ typedef struct file_job {
 static void count_done(weft_op *op) { atomic_fetch_add(&((file_job *)op)->done, 1); }
 
 static file_job new_job(void) { return (file_job){.op = {.op = {.run = count_done}}}; }
+
+static bool refused; /* the kernel has no ring for us */
+
+static bool goes(const char *way)
+{
+    const char *files = getenv("WEFT_FILES");
+    return files != NULL && strcmp(files, way) == 0;
+}
+
+/* A kernel without io_uring is no excuse: where it may be missing, the tests are to be told. */
+static bool has_ring(void) { return !refused && !goes("pool"); }
 
 static char folder[] = "/tmp/weft-file-XXXXXX";
 static weft_runtime runtime;
@@ -192,10 +210,116 @@ static void cancel_early_and_between_pieces(void **state)
     assert_int_equal(weft_file_read(&job.op, zero, &byte, 1, 0, 0), WEFT_EBUSY);
     weft_file_cancel(&job.op);
     wait_for(&job.done, 1);
-    assert_true(job.op.status == WEFT_ECANCELED ? job.op.count < HUGE_BYTES && job.op.count % (1 << 20) == 0
+    /* The ring may be interrupted within a megabyte. */
+    assert_true(job.op.status == WEFT_ECANCELED ? job.op.count < HUGE_BYTES && (has_ring() || job.op.count % (1 << 20) == 0)
                                                 : job.op.status == WEFT_OK && job.op.count == HUGE_BYTES);
     free(huge);
     close_file(zero);
+}
+
+/* The counters tell which way an op has gone. */
+static void the_way_in_use(void **state)
+{
+    (void)state;
+    assert_int_equal((weft_features() & WEFT_FEATURE_URING) != 0, has_ring());
+    file_job job = new_job();
+    weft_file file = open_file(path_of("ways"), NEW);
+    enum { LARGE_BYTES = 3 << 20 };
+    char *large = malloc(LARGE_BYTES);
+    memset(large, 'x', LARGE_BYTES);
+    weft_stats before = stats_of(runtime);
+    assert_int_equal(before.descriptors, 0); /* the ring is none */
+    assert_int_equal(result(&job, weft_file_write(&job.op, file, large, LARGE_BYTES, 0, WEFT_IO_ALL)), WEFT_OK);
+    assert_int_equal(result(&job, weft_file_sync(&job.op, file)), WEFT_OK);
+    weft_stats between = stats_of(runtime);
+    assert_int_equal(between.file_ring - before.file_ring, has_ring() ? 4 : 0); /* a megabyte each */
+    assert_int_equal(between.blocking_calls - before.blocking_calls, has_ring() ? 0 : 2);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(result(&job, weft_file_read(&job.op, file, large, 4096, (uint64_t)i * 4096, 0)), WEFT_OK);
+        assert_int_equal(job.op.count, 4096);
+    }
+    weft_stats after = stats_of(runtime);
+    bool memory = !goes("pool") && !goes("ring");
+    assert_int_equal(after.file_immediate - between.file_immediate, memory ? 10 : 0); /* just written */
+    assert_int_equal(after.file_ring - between.file_ring, goes("ring") ? 10 : 0);
+    assert_int_equal(after.blocking_calls - between.blocking_calls, goes("pool") ? 10 : 0);
+    free(large);
+    close_file(file);
+}
+
+/* A terminal: a read waits until somebody types. */
+static weft_file open_terminal(int *typist)
+{
+    *typist = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(*typist >= 0 && grantpt(*typist) == 0 && unlockpt(*typist) == 0);
+    const char *name = ptsname(*typist);
+    int system = open(name, O_RDWR | O_NOCTTY);
+    struct termios raw;
+    assert_int_equal(tcgetattr(system, &raw), 0);
+    cfmakeraw(&raw);
+    assert_int_equal(tcsetattr(system, TCSANOW, &raw), 0);
+    weft_file terminal = open_file(name, WEFT_FILE_READ);
+    close(system);
+    return terminal;
+}
+
+static void cancel_what_waits_in_the_system(void **state)
+{
+    (void)state;
+    int typist;
+    weft_file terminal = open_terminal(&typist);
+    file_job job = new_job();
+    char got[4] = "zzz";
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(weft_file_read(&job.op, terminal, got, 4, 7, 0), WEFT_OK);
+        sleep_ms(i % 4); /* on its way, or there */
+        if (i % 8 == 7) {
+            assert_int_equal(write(typist, "ab", 2), 2);
+            sleep_ms(10); /* it has succeeded, whatever is said now */
+        }
+        int rc = weft_file_cancel(&job.op);
+        assert_true(rc == 1 || rc == WEFT_OK); /* OK: it had waited for a thread */
+        if (!has_ring() && i % 8 != 7) assert_int_equal(write(typist, "ab", 2), 2); /* nothing else ends a call */
+        wait_for(&job.done, 1);
+        atomic_store(&job.done, 0);
+        if (i % 8 == 7 || !has_ring()) {
+            assert_int_equal(job.op.status, WEFT_OK);
+            assert_int_equal(job.op.count, 2);
+            assert_memory_equal(got, "abz", 3);
+            memcpy(got, "zzz", 3);
+        } else {
+            assert_int_equal(job.op.status, WEFT_ECANCELED);
+            assert_int_equal(job.op.count, 0);
+        }
+    }
+    close_file(terminal);
+    close(typist);
+}
+
+static void stop_what_waits_in_the_system(void **state)
+{
+    (void)state;
+    weft_runtime kept = runtime;
+    for (int i = 0; i < 20; i++) {
+        runtime = start_runtime(1 + i % 3);
+        int typist;
+        weft_file terminal = open_terminal(&typist);
+        file_job jobs[3];
+        char got[3];
+        for (int k = 0; k < 3; k++) {
+            jobs[k] = new_job();
+            assert_int_equal(weft_file_read(&jobs[k].op, terminal, got + k, 1, 0, 0), WEFT_OK);
+        }
+        sleep_ms(i % 4);
+        if (!has_ring()) assert_int_equal(write(typist, "abc", 3), 3);
+        assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(atomic_load(&jobs[k].done), 1);
+            assert_true(jobs[k].op.status == WEFT_ECANCELED ? jobs[k].op.count == 0 : jobs[k].op.status == WEFT_OK && !has_ring());
+        }
+        close(typist);
+    }
+    runtime = kept;
 }
 
 /* A close is refused while the file is in use; abandoning it waits for the last op. */
@@ -266,14 +390,33 @@ static void stop_and_destroy(void **state)
     assert_int_equal(descriptors_of_process(), before);
 }
 
-int main(void)
+/* io_uring_setup is not for this process. */
+static bool refuse_ring(void)
 {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    refused = argc == 2 && strcmp(argv[1], "refused") == 0;
+    if (refused && !refuse_ring()) return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(what_cannot_be_opened),
         cmocka_unit_test(offsets_and_ends),
         cmocka_unit_test(devices),
         cmocka_unit_test(cancel_early_and_between_pieces),
+        cmocka_unit_test(the_way_in_use),
+        cmocka_unit_test(cancel_what_waits_in_the_system),
+        cmocka_unit_test(stop_what_waits_in_the_system),
         cmocka_unit_test(close_while_in_use),
         cmocka_unit_test(handles_are_not_used_again),
         cmocka_unit_test(stop_and_destroy),

@@ -45,6 +45,8 @@ LANE_COLD void lane_enter_contended(lane_worker *worker) { (void)worker; }
 
 int64_t lane_now(void) { return 0; }
 
+uint32_t uring_collect(lane_runtime *runtime, bool behind) { return (void)runtime, (void)behind, 0; }
+
 int ends_start(uintptr_t op, uint64_t id, uint16_t kind, uint16_t flags, uintptr_t data, uint64_t length, uintptr_t endpoint) {
     weft_io *io = (weft_io *)op;
     weft_descriptor descriptor = {id};

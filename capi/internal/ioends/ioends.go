@@ -123,6 +123,7 @@ func Constants() map[string][2]uint64 {
 		"IO_HINT_FILE":              {C.IO_HINT_FILE, uint64(core.HintFile)},
 		"IO_PIN":                    {C.IO_PIN, uint64(core.HintPin)},
 		"IO_WAKE_DATA":              {C.IO_WAKE_DATA, epoll.WakeData},
+		"IO_RING_DATA":              {C.IO_RING_DATA, epoll.RingData},
 		"WEFT_IO_ALL":               {C.WEFT_IO_ALL, uint64(core.IOAll)},
 		"WEFT_IPV4":                 {C.WEFT_IPV4, uint64(core.IPv4)},
 		"WEFT_IPV6":                 {C.WEFT_IPV6, uint64(core.IPv6)},
