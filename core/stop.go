@@ -56,9 +56,10 @@ const (
 
 // drained is called by a worker that found nothing while the runtime stops. It reports whether the runtime is at its end.
 //
-// The end is when every worker rests, nobody else will hand back an op, and the injection stack can be closed while it is empty. A resting worker's own queue is empty, and only
-// a worker that does not rest can fill one; so when all rest, work can only come by injection. Pending, read as 0, stays 0, and whoever was counted in it has
-// injected his op before; so the compare-and-swap either closes that door or finds the work. Model: docs/models/stop.pml.
+// The end is when every worker rests, all queues are empty, nobody else will hand back an op, and the injection stack can be closed while it is empty. A worker rests with
+// an empty queue, but one that was about to leave when the stop began may give him its own (giveAway) before it rests itself. Only
+// a worker that does not rest can fill a queue; so when all rest, work can only come by injection. Pending, read as 0, stays 0, and whoever was counted in it has
+// injected his op before; so the compare-and-swap either closes that door or finds the work. Models: docs/models/stop.pml, takeover.pml.
 //
 // Where the system reports completion, ops are under way that nobody waits for; they are polled for here. When none is left, none can
 // come (IOLane.Start), so it does not matter that others go on after the look.
@@ -70,7 +71,7 @@ func (r *Runtime) drained(w *worker) bool {
 	}
 	r.mu.Lock()
 	r.resting++
-	if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
+	if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && !r.queued() && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
 		r.closed = true
 	}
 	closed := r.closed
@@ -89,6 +90,16 @@ func (r *Runtime) drained(w *worker) bool {
 		return true
 	}
 	r.resting--
+	return false
+}
+
+// queued tells whether anything is in any worker's queue. When all rest, what they have put there was put there before they did, under mu.
+func (r *Runtime) queued() bool {
+	for i := range int(r.shared.Active.Load()) {
+		if r.shared.Worker(i).Length() != 0 {
+			return true
+		}
+	}
 	return false
 }
 

@@ -11,7 +11,7 @@ package core
 // Every step is a compare-and-swap of Life, so who is late finds that his step is not his any more. A worker leaves with an empty queue: what is
 // left in it goes to another first, and the last look and the step to cached are made inside its queue section. Who gives looks at Life
 // inside the other's section, and gives only to one that runs. So nothing is ever queued where nobody is. A wheel stays where it is, and is
-// advanced by anybody; Active covers it until it is empty.
+// advanced by anybody; Active covers it until it is empty. Model: docs/models/takeover.pml.
 
 // replace lets one more worker run. Monitor only.
 func (r *Runtime) replace() {

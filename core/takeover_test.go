@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,26 @@ func TestRandomStalls(t *testing.T) {
 		f.Stop()
 		f.Wait()
 		require.EqualValues(t, count, over.Load())
+	}
+}
+
+// TestGivenToOneThatRests: a worker that was asked to leave before the stop may give what it has to one that has drained its part already.
+func TestGivenToOneThatRests(t *testing.T) {
+	for range 50 {
+		f := startWith(t, core.Config{Workers: 2})
+		f.Shared().Pending.Add(1) // holds the end off
+		f.Stop()
+		time.Sleep(2 * time.Millisecond)
+		f.worker(0).Stalled.Store(math.MaxUint64) // it makes progress: nobody comes for its last op
+		var ran atomic.Int64
+		op := shared[core.Op](t)
+		op.Run = function(func(*core.Op) { ran.Add(1) })
+		eventually(t, func() bool {
+			return f.worker(0).Accept(f.lane, purelane.Memory{}, []uint64{core.AddressOf(op)})
+		}, "the worker is between two of its sections")
+		f.Shared().Pending.Add(^uint64(0))
+		f.Wait()
+		require.EqualValues(t, 1, ran.Load())
 	}
 }
 

@@ -64,6 +64,10 @@ FAULTS_DECLARE(pthread_create)
     X(aborted)      /* ECONNABORTED from accept */                                      \
     X(spurious)     /* an event that has no cause: the op's call is then refused */     \
     X(woken)        /* a sleep that ends for no reason */                               \
+    X(not_cached)   /* EAGAIN from a read that may not wait, or fewer bytes */           \
+    X(short_move)   /* of a file */                                                     \
+    X(no_ring)      /* io_uring is refused */                                           \
+    X(no_flight)    /* the ring takes no entry */                                       \
     X(no_thread)    /* EAGAIN from pthread_create */                                    \
     X(no_memory)    /* NULL from what makes runtimes and records */                     \
     X(no_growth)    /* NULL from malloc; Go, too, ends the program then */
@@ -245,6 +249,11 @@ long syscall(long number, ...)
     va_start(list, number);
     for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
     va_end(list);
+    if (number == SYS_io_uring_setup && STRUCK(no_ring)) {
+        static const int refusals[] = {ENOMEM, EPERM, EMFILE};
+        return fails(refusals[fault_random() % 3]);
+    }
+    if (number == SYS_io_uring_enter && STRUCK(no_flight)) return fails(fault_random() % 2 ? EAGAIN : EBUSY);
 #ifdef SYS_epoll_pwait2
     if (number == SYS_epoll_pwait2) {
         if (STRUCK(interrupted)) return fails(EINTR);
@@ -257,6 +266,43 @@ long syscall(long number, ...)
         if (STRUCK(woken)) return 0;
     }
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Files. A transfer that is cut short goes on where it stopped. */
+
+static size_t cut(size_t length, const void *caller)
+{
+    return length > 1 && struck(FAULT_short_move, caller) ? 1 + fault_random() % (length - 1) : length;
+}
+
+ssize_t pread(int fd, void *data, size_t length, off_t offset)
+{
+    NEXT(pread)
+    return STRUCK(interrupted) ? fails(EINTR) : real(fd, data, cut(length, __builtin_return_address(0)), offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
+{
+    NEXT(pwrite)
+    return STRUCK(interrupted) ? fails(EINTR) : real(fd, data, cut(length, __builtin_return_address(0)), offset);
+}
+
+ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t offset, int flags)
+{
+    NEXT(preadv2)
+    struct iovec first = pieces[0];
+    if (first.iov_len > 1 && STRUCK(not_cached)) {
+        if (fault_random() % 2) return fails(EAGAIN);
+        first.iov_len = 1 + fault_random() % (first.iov_len - 1);
+        return real(fd, &first, 1, offset, flags);
+    }
+    return real(fd, pieces, count, offset, flags);
+}
+
+int fsync(int fd)
+{
+    NEXT(fsync)
+    return STRUCK(interrupted) ? (int)fails(EINTR) : real(fd);
 }
 
 /* Go asks again when it is refused; weft does not. */
