@@ -47,7 +47,7 @@ const (
 	LifeRunning                 // by the worker
 	LifeAsked                   // by the monitor: leave, when your queue is empty
 	LifeCached                  // by the worker: the thread waits to be wanted again
-	LifeDismissed               // by stop: the cached thread ends
+	LifeDismissed               // at the end: the cached thread ends
 	LifeLeaving                 // by the worker: the thread ends, and absent is next
 )
 

@@ -9,7 +9,6 @@ func (r *Runtime) Stop() {
 	r.mu.Lock()
 	r.stopping = true
 	begun := int(r.shared.Begun.Load())
-	r.dismiss()
 	r.mu.Unlock()
 	var cancelled chain
 	for i := range begun {
@@ -73,6 +72,7 @@ func (r *Runtime) drained(w *worker) bool {
 	r.resting++
 	if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && !r.queued() && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
 		r.closed = true
+		r.dismiss()
 	}
 	closed := r.closed
 	r.mu.Unlock()

@@ -6,7 +6,7 @@ package core
 //
 //	absent --monitor--> starting --worker--> running <--monitor--> asked --worker--> cached --worker, not wanted for long--> absent
 //	                       ^                                                            |
-//	                       +--------------------------monitor---------------------------+     cached --stop--> dismissed
+//	                       +--------------------------monitor---------------------------+     cached --end--> dismissed
 //
 // Every step is a compare-and-swap of Life, so who is late finds that his step is not his any more. A worker leaves with an empty queue: what is
 // left in it goes to another first, and the last look and the step to cached are made inside its queue section. Who gives looks at Life
@@ -100,15 +100,11 @@ func (w *worker) retire() bool {
 	return true
 }
 
-// leave takes the step from asked to cached. False when it is not to be taken: the runtime stops, and everybody drains; something came into
-// the queue; or the worker is wanted again.
+// leave takes the step from asked to cached. False when it is not to be taken: something came into the queue, or the worker is wanted again.
 func (w *worker) leave() bool {
 	r := w.runtime
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stopping {
-		return false
-	}
 	w.shared.Enter(r.lane)
 	defer w.shared.Leave()
 	if w.shared.Length() != 0 || !w.shared.Life.CompareAndSwap(LifeAsked, LifeCached) {
@@ -153,7 +149,8 @@ func (w *worker) giveAway() bool {
 	return true
 }
 
-// dismiss lets cached threads end. Under mu, when stopping is set: no other becomes cached.
+// dismiss lets cached threads end. Under mu, when closed is set: nobody leaves any more, and none is wanted again. Not sooner: an op that
+// blocks in the drain may wait for one that is queued, and the cached worker may be the only one that there may be beside it.
 func (r *Runtime) dismiss() {
 	for i := range int(r.shared.Begun.Load()) {
 		if w := r.shared.Worker(i); w.Life.CompareAndSwap(LifeCached, LifeDismissed) {

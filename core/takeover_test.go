@@ -101,6 +101,29 @@ func TestStopWhileAllAreBlocked(t *testing.T) {
 	}
 }
 
+// TestStopWithACachedWorker: the only replacement that there may be is still there for an op that blocks while the runtime stops.
+func TestStopWithACachedWorker(t *testing.T) {
+	for range 5 {
+		f := startWith(t, core.Config{Workers: 1, Most: 2})
+		first := make(chan struct{})
+		blockAll(t, f, 2, first)
+		close(first)
+		eventually(t, func() bool { return f.worker(1).Life.Load() == core.LifeCached }, "the replacement has left")
+		gate := make(chan struct{})
+		ops := sharedSlice[core.Op](t, 2)
+		ops[0].Run = function(func(*core.Op) { close(gate) })
+		ops[1].Run = function(func(*core.Op) {
+			if f.Schedule(&ops[0]) != nil {
+				close(gate)
+			}
+			f.Stop()
+			<-gate
+		})
+		require.NoError(t, f.Schedule(&ops[1]))
+		f.Wait()
+	}
+}
+
 // TestRandomStalls blocks at random while ops queue themselves again and the runtime stops: each ends once.
 func TestRandomStalls(t *testing.T) {
 	rounds := 12

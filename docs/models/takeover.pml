@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check: -O2 -DSAFETY -DCOLLAPSE expect: pass */
-/* check: -DMUTANT_GIVE_BLIND expect: fail */
-/* check: -DMUTANT_LEAVE_FULL expect: fail */
-/* check: -DMUTANT_LEAVE_STOPPING expect: fail */
+/* check: -O2 -DSAFETY expect: pass */
+/* check: -O2 -DSAFETY -DTWO expect: pass */
+/* check: -DTWO -DMUTANT_GIVE_BLIND expect: fail */
+/* check: -DTWO -DMUTANT_LEAVE_FULL expect: fail */
 /* check: -DMUTANT_CLOSE_BLIND expect: fail */
-/* check: -DMUTANT_STOP_FORGETS_CACHED expect: fail */
+/* check: -DMUTANT_CACHED_FORGOTTEN expect: fail */
+/* check: -DMUTANT_DISMISS_EARLY expect: fail */
 /* check: -DMUTANT_STOP_TAKES_NOBODY expect: fail */
 /* check: -DMUTANT_ENLIST_BLIND expect: fail */
 /* check: -DMUTANT_COUNTED_LATE expect: fail */
@@ -14,9 +15,9 @@
 /* check: -DMUTANT_EXPIRE_BLIND expect: fail */
 /* check: -DMUTANT_NOT_ROUSED expect: fail */
 /*
- * takeover.pml: replacements for workers that ops hold up: a base of one worker, two places for replacements, four ops, the monitor, and a stop at any
+ * takeover.pml: replacements for workers that ops hold up: a base of one worker, a place for a replacement, four ops, the monitor, and a stop at any
  * time. The first op waits until the second has run, which is queued behind it; the third, queued by the second, may wait for the fourth, which
- * comes from outside. The system may refuse a thread once.
+ * comes from outside. The system may refuse a thread once. With TWO there are two places, and nothing comes from outside.
  *
  * Code:  core/takeover.go (replace, enlist, begins, retire, leave, giveAway, dismiss), core/worker.go (RunWorker), core/stop.go (Stop, drained, workerEnds);
  *        capi/watch.c (watch_judge, watch_wants_more, watch_ask_to_leave), capi/threads.c (lane_rest, lane_thread_leaves); core/purelane/watch.go.
@@ -28,7 +29,11 @@
  *
  * Properties: every op that was accepted runs once, before the end; no place has two threads; all threads end, and the runtime once.
  */
+#ifdef TWO
 #define PLACES 3
+#else
+#define PLACES 2
+#endif
 #define BASE 1
 
 #define ABSENT 0
@@ -51,13 +56,27 @@ bit closed, stopping, stopped, refused;
 byte ended;             /* threads that have ended, */
 byte begun;             /* and that were begun */
 
+#ifdef TWO
 #define WAITS ((in_op[0] && queue[0]) || (in_op[1] && queue[1]) || (in_op[2] && queue[2]) || injected)
+#define QUEUED (queue[0] | queue[1] | queue[2])
+#else
+#define WAITS ((in_op[0] && queue[0]) || (in_op[1] && queue[1]) || injected)
+#define QUEUED (queue[0] | queue[1])
+#endif
 #define MAY_BEGIN(i) (life[i] == ASKED || life[i] == CACHED || life[i] == ABSENT)
 #define MAY_LEAVE(i) (life[i] == RUNS && !in_op[i])
 #define STAYS(i) (life[i] == STARTING || life[i] == RUNS)
 
 /* Who progresses: those that neither leave nor are in an op. */
+#ifdef TWO
 #define FREE ((STAYS(0) && !in_op[0]) + (STAYS(1) && !in_op[1]) + (STAYS(2) && !in_op[2]))
+#define ONE_MAY_BEGIN (MAY_BEGIN(1) || MAY_BEGIN(2))
+#define ONE_MAY_LEAVE (MAY_LEAVE(1) || MAY_LEAVE(2))
+#else
+#define FREE ((STAYS(0) && !in_op[0]) + (STAYS(1) && !in_op[1]))
+#define ONE_MAY_BEGIN MAY_BEGIN(1)
+#define ONE_MAY_LEAVE MAY_LEAVE(1)
+#endif
 
 /* Takes one op out of a set. */
 inline take(set, op) {
@@ -86,13 +105,26 @@ inline run_op(me, op) {
             fi
         }
     :: op == 4 ->
+#ifndef TWO
         if
         :: (ran & 8) || (stopping && !(accepted & 8))
         :: true
         fi
+#else
+        skip
+#endif
     :: else
     fi;
     atomic { ran = ran | op; in_op[me] = 0; op = 0 }
+}
+
+inline dismiss(i) {
+    if
+#ifndef MUTANT_CACHED_FORGOTTEN
+    :: life[i] == CACHED -> life[i] = DISMISSED; asleep[i] = 0
+#endif
+    :: else
+    fi
 }
 
 /* giveAway: to another that runs. Accept looks at life inside the other's section. */
@@ -125,27 +157,27 @@ begins:
     :: injected -> atomic { queue[me] = queue[me] | injected; injected = 0 }
     /* steal: from one in an op, whose last may be taken, too */
     :: in_op[(me + 1) % PLACES] && queue[(me + 1) % PLACES] -> atomic { loot = queue[(me + 1) % PLACES]; queue[(me + 1) % PLACES] = 0; queue[me] = queue[me] | loot; loot = 0 }
+#ifdef TWO
     :: in_op[(me + 2) % PLACES] && queue[(me + 2) % PLACES] -> atomic { loot = queue[(me + 2) % PLACES]; queue[(me + 2) % PLACES] = 0; queue[me] = queue[me] | loot; loot = 0 }
+#endif
     :: life[me] == ASKED -> /* retire */
         atomic { loot = queue[me]; queue[me] = 0 };
         if
         :: loot ->
             give(me, (me + 1) % PLACES);
+#ifdef TWO
             give(me, (me + 2) % PLACES);
+#endif
             atomic { queue[me] = queue[me] | loot; loot = 0 }
         :: else
         fi;
         end = 0;
         atomic { /* leave */
             if
-#ifdef MUTANT_LEAVE_STOPPING
-            :: life[me] == ASKED && queue[me] == 0 -> life[me] = CACHED; live--; end = 1
-#else
 #ifdef MUTANT_LEAVE_FULL
-            :: !stopping && life[me] == ASKED -> life[me] = CACHED; live--; end = 1
+            :: life[me] == ASKED -> life[me] = CACHED; live--; end = 1
 #else
-            :: !stopping && life[me] == ASKED && queue[me] == 0 -> life[me] = CACHED; live--; end = 1
-#endif
+            :: life[me] == ASKED && queue[me] == 0 -> life[me] = CACHED; live--; end = 1
 #endif
             :: else
             fi
@@ -161,13 +193,21 @@ begins:
 #ifdef MUTANT_CLOSE_BLIND
             :: !closed && resting == live && injected == 0 -> closed = 1
 #else
-            :: !closed && resting == live && injected == 0 && !(queue[0] | queue[1] | queue[2]) -> closed = 1
+            :: !closed && resting == live && injected == 0 && !QUEUED -> closed = 1
+#endif
+            :: else
+            fi;
+            if
+            :: closed ->
+                dismiss(1);
+#ifdef TWO
+                dismiss(2)
 #endif
             :: else
             fi
         };
         atomic { /* the pause, which ends when there is something to find */
-            closed || injected || queue[me] || WAITS || resting == live ->
+            closed || injected || queue[me] || WAITS || (resting == live && !QUEUED) ->
             if
             :: closed -> end = 1
             :: else -> resting--; end = 0
@@ -281,21 +321,29 @@ proctype monitor() {
     :: stopped -> break
     /* watch_wants_more */
 #ifdef MUTANT_STOP_TAKES_NOBODY
-    :: !stopped && !stopping && WAITS && FREE < BASE && (MAY_BEGIN(1) || MAY_BEGIN(2)) ->
+    :: !stopped && !stopping && WAITS && FREE < BASE && ONE_MAY_BEGIN ->
 #else
-    :: !stopped && WAITS && FREE < BASE && (MAY_BEGIN(1) || MAY_BEGIN(2)) ->
+    :: !stopped && WAITS && FREE < BASE && ONE_MAY_BEGIN ->
 #endif
         done = 0;
         wanted_again(1);
+#ifdef TWO
         wanted_again(2);
+#endif
         rouse_cached(1);
+#ifdef TWO
         rouse_cached(2);
+#endif
         begin_thread(1);
+#ifdef TWO
         begin_thread(2)
+#endif
     /* watch_ask_to_leave */
-    :: !stopping && FREE > BASE && (MAY_LEAVE(1) || MAY_LEAVE(2)) ->
+    :: !stopping && FREE > BASE && ONE_MAY_LEAVE ->
         if
+#ifdef TWO
         :: atomic { MAY_LEAVE(2) -> life[2] = ASKED }
+#endif
         :: atomic { MAY_LEAVE(1) -> life[1] = ASKED }
         :: else
         fi
@@ -315,15 +363,8 @@ proctype outside() {
 proctype stop() {
     atomic {
         stopping = 1;
-#ifndef MUTANT_STOP_FORGETS_CACHED
-        if
-        :: life[1] == CACHED -> life[1] = DISMISSED; asleep[1] = 0
-        :: else
-        fi;
-        if
-        :: life[2] == CACHED -> life[2] = DISMISSED; asleep[2] = 0
-        :: else
-        fi
+#ifdef MUTANT_DISMISS_EARLY
+        dismiss(1)
 #endif
     }
 }
@@ -336,12 +377,14 @@ init {
         begun = 1;
         run worker(0);
         run monitor();
+#ifndef TWO
         run outside();
+#endif
         run stop()
     };
     timeout;
     assert(closed && stopped && live == 0);
     assert(ended == begun);
     assert(ran == accepted);
-    assert(!queue[0] && !queue[1] && !queue[2] && !injected)
+    assert(!QUEUED && !injected)
 }
