@@ -68,7 +68,7 @@ static uring *ring_of(const lane_runtime *runtime) { return &rings[runtime - lan
 /* acquire pairs with the store in uring_open. */
 static bool is_open(const uring *r) { return atomic_load_explicit(&r->state, memory_order_acquire) == URING_OPEN; }
 
-/* Three system calls of their own, which the C library does not have. Their descriptors are closed on exec. */
+/* Three system calls, which the C library does not have. A ring is closed on exec. */
 
 static int ring_setup(uint32_t submissions, struct io_uring_params *parameters) {
     return (int)syscall(SYS_io_uring_setup, submissions, parameters);
@@ -77,15 +77,13 @@ static int ring_setup(uint32_t submissions, struct io_uring_params *parameters) 
 static bool has_calls(int ring) {
     static const uint8_t needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC, IORING_OP_ASYNC_CANCEL};
     enum { OPS = 64 };
-    struct {
-        struct io_uring_probe head;
-        struct io_uring_probe_op ops[OPS];
-    } probe;
-    memset(&probe, 0, sizeof probe);
-    if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_PROBE, &probe, OPS) != 0) return false;
+    struct io_uring_probe *probe = calloc(1, sizeof *probe + OPS * sizeof probe->ops[0]);
+    if (probe == NULL) return false;
+    bool has = syscall(SYS_io_uring_register, ring, IORING_REGISTER_PROBE, probe, OPS) == 0;
     for (size_t i = 0; i < sizeof needed; i++)
-        if (needed[i] > probe.head.last_op || !(probe.ops[needed[i]].flags & IO_URING_OP_SUPPORTED)) return false;
-    return true;
+        has = has && needed[i] <= probe->last_op && (probe->ops[needed[i]].flags & IO_URING_OP_SUPPORTED) != 0;
+    free(probe);
+    return has;
 }
 
 static bool kernel_allows;
@@ -153,7 +151,7 @@ static bool make_ring(uring *r, const lane_runtime *runtime) {
     r->ring = ring_setup(SUBMISSIONS, &parameters);
     if (r->ring < 0) return false;
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = IO_RING_DATA};
-    if (map_ring(r, &parameters) && epoll_ctl(runtime->epoll, EPOLL_CTL_ADD, r->ring, &event) == 0) return true;
+    if (map_ring(r, &parameters) && epoll_ctl(runtime->port, EPOLL_CTL_ADD, r->ring, &event) == 0) return true;
     unmap(r);
     close(r->ring);
     return false;
