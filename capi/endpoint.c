@@ -2,7 +2,13 @@
  *
  * endpoint.c: addresses as text: "127.0.0.1:80", "[::1]:80", "[fe80::1%2]:80".
  */
+#if defined(_WIN32)
+#include <winsock2.h>
+#include <ws2tcpip.h>
+#else
 #include <arpa/inet.h>
+#endif
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

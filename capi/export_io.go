@@ -2,7 +2,7 @@ package capi
 
 /*
 #include <stdint.h>
-#include "weft.h"
+#include "io.h"
 */
 import "C"
 
@@ -10,11 +10,10 @@ import (
 	"unsafe"
 
 	"weft/core"
-	"weft/epoll"
 )
 
-// newPoller makes the poller of this system.
-func newPoller() core.Poller { return epoll.New() }
+// retry is what ops run that try again.
+func retry() uintptr { return uintptr(unsafe.Pointer(C.io_retry)) }
 
 //export weftgo_descriptor_open
 func weftgo_descriptor_open(runtime C.uint64_t, system C.int32_t, kind C.uint32_t, handle *C.uint64_t) (code C.int) {

@@ -81,6 +81,7 @@ func weftgo_runtime_create(config *C.weft_runtime_config, id *C.uint64_t) (code 
 		e.release()
 		return codeOf(err)
 	}
+	r.Descriptors().RetryWith(retry())
 	table.mu.Lock()
 	e.runtime = r
 	table.mu.Unlock()

@@ -46,7 +46,7 @@ static void call_open(weft_file_op *op) {
     intptr_t system;
     int error = file_system_open(op->data_, op->flags_, (uint32_t)op->length_, &system);
     if (error == 0 && !file_add((uint32_t)op->offset_, system, &op->opened)) {
-        error = ENOMEM;
+        error = FILE_NO_MEMORY;
         file_system_close(system);
     }
     if (error == 0) uring_open(&lane_table[op->offset_]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * file.h: what the C files of files offer each other and the rest of the library. file.c has the ops and the ways that they take; file_table.c which file a
- * handle means; file_linux.c the system's calls; uring.h the ring.
+ * handle means; file_*.c the system's calls; uring.h the ring.
  */
 #ifndef WEFT_FILE_INTERNAL_H
 #define WEFT_FILE_INTERNAL_H
@@ -46,7 +46,13 @@ int file_release(file_record *record);
 void file_release_unused(file_record *record, file_purpose purpose); /* undoes file_acquire */
 void file_table_end(uint32_t slot);
 
-/* file_linux.c: one thing each, on a thread that may wait but for file_system_peek. They return the system's error number, or 0. */
+/* file_*.c: one thing each, on a thread that may wait but for file_system_peek. They return the system's error number, or 0. */
+
+#if defined(_WIN32)
+#define FILE_NO_MEMORY 8 /* ERROR_NOT_ENOUGH_MEMORY */
+#else
+#define FILE_NO_MEMORY ENOMEM
+#endif
 
 int file_system_code(int os_error); /* as an error of weft's */
 int file_system_open(const char *path, uint32_t flags, uint32_t mode, intptr_t *system);

@@ -2,15 +2,16 @@
  *
  * io.c: I/O ops. An op takes its direction's slot, makes its system call, and if the system would make it wait, stays in the
  * slot until an event (poll_linux.c, core/descriptor.go), a cancel, a close or a stop takes it out. slot.h has the protocol,
- * docs/models/op.pml the model, core/io.go the twin in Go.
+ * docs/models/op.pml the model, core/io.go the twin in Go. Where the system reports completion (IO_COMPLETES) only the end of its transfer
+ * takes the op out; core/transfer.go says who owns system_ when.
  *
  * What an op costs beside its system calls, in locked instructions: begin and claim, and release, when it completes at once;
  * arm, the event and reclaim more when it waits. Each is one step of the protocol; the rest are plain loads and stores.
  */
+#include "address.h"
 #include "delay.h"
 #include "io.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "crossing.h"
@@ -188,25 +189,65 @@ static void io_queue_behind(lane_runtime *runtime, weft_op *op) {
     if (weft_schedule_local(handle, op, 1) != WEFT_OK) lane_finish(runtime, op);
 }
 
+/* Whether the system has the op's system_. */
+static inline bool io_is_lent(const weft_io *io) { return IO_COMPLETES && (io->flags_ & IO_UNDER_WAY) != 0; }
+
+/* One system call; an op that has nothing to move needs none. Of an op that is lent, what has become of that. */
+static inline io_attempt io_call(lane_descriptor *descriptor, uint32_t hints, weft_io *io) {
+    int32_t system = atomic_load_explicit(&descriptor->system, memory_order_relaxed);
+    io_attempt attempt = {0};
+    if (io_is_lent(io))
+        attempt = io_collect(system, hints, io);
+    else if (LANE_LIKELY(!io_moves(io) || io->count < io_total(io)))
+        attempt = io_try(system, hints, io);
+    if (IO_COMPLETES) io->flags_ = (uint16_t)((io->flags_ & ~IO_UNDER_WAY) | (attempt.wait ? IO_UNDER_WAY : 0));
+    return attempt;
+}
+
+/* Asks the system for the end of a transfer; false when there is none. The slot is held, so the descriptor is open. */
+static bool io_ask_for_end(lane_descriptor *descriptor, weft_io *io) {
+    if (!io_is_lent(io)) return false;
+    io_interrupt(atomic_load_explicit(&descriptor->system, memory_order_relaxed), io);
+    return true;
+}
+
+/* Collects what a transfer has brought to an op whose descriptor is closed. Its bytes are counted; a connection is of no use. */
+static LANE_COLD void io_discard(weft_io *io) {
+    if (!io_is_lent(io)) return;
+    io->flags_ &= (uint16_t)~IO_UNDER_WAY;
+    io_attempt attempt = io_collect(-1, 0, io);
+    io->count += attempt.moved;
+    if (io->kind_ == IO_ACCEPT && attempt.os_error == 0) io_close(attempt.accepted);
+}
+
 /* Takes an op whose slot is held to its result (true), or leaves it waiting (false): then it is not the caller's any more,
  * and may be gone. vain tells that the first call would be refused. */
 static bool io_settle(lane_runtime *runtime, lane_descriptor *descriptor, int direction, weft_io *io, bool vain) {
     _Atomic uint64_t *slot = &descriptor->slot[direction];
     for (int calls = 0;;) {
         if (!vain) {
-            if (LANE_UNLIKELY(++calls > CALLS_MAX)) {
+            if (LANE_UNLIKELY(++calls > CALLS_MAX) && !io_is_lent(io)) {
+                ((weft_op *)io->system_)->run = io_retry;
                 slot_requeue(slot, io);
                 io_queue_behind(runtime, (weft_op *)io->system_);
                 return false;
             }
             uint32_t hints = atomic_load_explicit(&descriptor->hints, memory_order_relaxed);
-            io_attempt attempt = {0};
-            if (LANE_LIKELY(!io_moves(io) || io->count < io_total(io))) /* else there is nothing to move */
-                attempt = io_try(atomic_load_explicit(&descriptor->system, memory_order_relaxed), hints, io);
+            io_attempt attempt = io_call(descriptor, hints, io);
             if (!attempt.wait) {
                 io->count += attempt.moved;
                 if (direction == LANE_RECEIVE && (attempt.moved != 0 || attempt.os_error != 0)) io_note(descriptor, hints, attempt.partial);
-                if (attempt.moved == 0 || !(io->flags_ & WEFT_IO_ALL) || io->count >= io_total(io)) {
+                /* The system gave up a transfer though nobody has asked for the end of this op: the descriptor was closed; or a cancel was
+                 * late, and hit what its op did next, which is begun again if it can have lost nothing. */
+                if (IO_COMPLETES && attempt.os_error != 0 && weft_error_from_os(attempt.os_error) == WEFT_ECANCELED &&
+                    !io_unwanted(runtime, io)) {
+                    if (atomic_load_explicit(slot, memory_order_seq_cst) & LANE_SLOT_CLOSED) {
+                        io_finish(descriptor, direction, io, WEFT_ECLOSED, attempt.os_error);
+                        return true;
+                    }
+                    if (direction == LANE_RECEIVE && attempt.moved == 0) continue;
+                }
+                if ((IO_COMPLETES && attempt.os_error != 0) || attempt.moved == 0 || !(io->flags_ & WEFT_IO_ALL) || io->count >= io_total(io)) {
                     io_conclude(runtime, descriptor, direction, io, attempt);
                     return true;
                 }
@@ -216,34 +257,40 @@ static bool io_settle(lane_runtime *runtime, lane_descriptor *descriptor, int di
         }
         vain = false;
         WEFT_TEST_DELAY(io_settle_tried);
-        if (LANE_UNLIKELY(io_unwanted(runtime, io))) {
+        if (LANE_UNLIKELY(io_unwanted(runtime, io)) && !io_ask_for_end(descriptor, io)) {
             io_finish(descriptor, direction, io, WEFT_ECANCELED, 0);
             return true;
         }
         WEFT_TEST_DELAY(io_settle_looked);
-        switch (slot_arm(slot, io)) {
-        case SLOT_WAITS: return false;
-        case SLOT_CLOSED: io_finish(descriptor, direction, io, WEFT_ECLOSED, 0); return true;
-        case SLOT_NEWS: break;
+        slot_armed armed = slot_arm(slot, io);
+        if (LANE_UNLIKELY(armed == SLOT_CLOSED)) {
+            if (!io_ask_for_end(descriptor, io)) {
+                io_finish(descriptor, direction, io, WEFT_ECLOSED, 0);
+                return true;
+            }
+            armed = slot_arm_closed(slot, io);
         }
+        if (armed == SLOT_WAITS) return false;
     }
 }
 
 /* What an event queues: io->system_ as an op. Runs on a worker. */
-static void io_retry(weft_op *op) {
+void io_retry(weft_op *op) {
     weft_io *io = (weft_io *)((char *)op - offsetof(weft_io, system_));
     lane_descriptor *descriptor = io_descriptor(io->descriptor_);
     int direction = io_direction(io->descriptor_);
     lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     bool done = true;
     tsan_acquire(io);
     WEFT_TEST_DELAY(io_retry_begins);
-    if (LANE_LIKELY(slot_reclaim(&descriptor->slot[direction])))
+    if (LANE_LIKELY(slot_reclaim(&descriptor->slot[direction]))) {
         done = io_settle(runtime, descriptor, direction, io, false);
-    else
+    } else {
+        io_discard(io);
         io_finish(descriptor, direction, io, WEFT_ECLOSED, 0);
-    errno = saved;
+    }
+    io_errors_restore(saved);
     if (done) io->op.run(&io->op);
 }
 
@@ -321,6 +368,11 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
         slot_unclaim(descriptor, &descriptor->slot[direction]);
         rc = WEFT_EBADHANDLE;
     }
+    /* seq_cst, behind the claim: who stops waits for all who have claimed before (busy in core/transfer.go). */
+    if (IO_COMPLETES && rc == WEFT_OK && atomic_load_explicit(&runtime->state, memory_order_seq_cst) != LANE_RUNNING) {
+        slot_unclaim(descriptor, &descriptor->slot[direction]);
+        rc = WEFT_ESTOPPED;
+    }
     if (LANE_UNLIKELY(rc != WEFT_OK)) {
         io_abandon(io, before);
         return rc;
@@ -331,15 +383,15 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     io->flags_ = request.flags;
     io->data_ = request.data;
     io->length_ = request.length;
-    if (request.endpoint != NULL) io_keep_peer(io, request.endpoint);
+    if (request.endpoint != NULL) peer_keep(io, request.endpoint);
     ((weft_op *)io->system_)->run = io_retry;
     LANE_COUNT(runtime, io_started, 1);
     tsan_release(io);
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     rc = WEFT_OK;
     if (io_settle(runtime, descriptor, direction, io, !news && io_vain(descriptor, direction))) rc = io_immediate(runtime, io);
     WEFT_TEST_DELAY(io_start_settled);
-    errno = saved;
+    io_errors_restore(saved);
     return rc;
 }
 
@@ -404,6 +456,14 @@ int weft_io_cancel(weft_io *io) {
     /* The request stands in the state. seq_cst, against io_start: see there. */
     void *place = __atomic_load_n(&io->descriptor_, __ATOMIC_SEQ_CST);
     lane_descriptor *descriptor = io_descriptor(place);
+    if (IO_COMPLETES) {
+        if (descriptor != NULL && slot_nudge(&descriptor->slot[io_direction(place)], io)) {
+            io_errors saved = io_errors_keep();
+            io_interrupt(atomic_load_explicit(&descriptor->system, memory_order_relaxed), io);
+            io_errors_restore(saved);
+        }
+        return WEFT_OK;
+    }
     if (descriptor != NULL && slot_withdraw(descriptor, &descriptor->slot[io_direction(place)], io)) {
         WEFT_TEST_DELAY(io_cancel_withdrawn);
         lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;

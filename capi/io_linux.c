@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "io.h"
 #include "lane_internal.h"
 
@@ -50,48 +50,6 @@ int weft_error_from_os(int os_error) {
     case EPERM: return WEFT_EACCES;
     }
     return WEFT_ESYSTEM;
-}
-
-/* Addresses. */
-
-typedef union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-} address;
-
-static socklen_t address_of(const weft_endpoint *endpoint, address *address) {
-    memset(address, 0, sizeof *address);
-    if (endpoint->family == WEFT_IPV4) {
-        address->v4.sin_family = AF_INET;
-        address->v4.sin_port = htons(endpoint->port);
-        memcpy(&address->v4.sin_addr, endpoint->address, 4);
-        return sizeof address->v4;
-    }
-    address->v6.sin6_family = AF_INET6;
-    address->v6.sin6_port = htons(endpoint->port);
-    address->v6.sin6_scope_id = endpoint->scope;
-    memcpy(&address->v6.sin6_addr, endpoint->address, 16);
-    return sizeof address->v6;
-}
-
-static int endpoint_of(const address *address, weft_endpoint *endpoint) {
-    weft_endpoint e;
-    memset(&e, 0, sizeof e);
-    if (address->any.sa_family == AF_INET) {
-        e.family = WEFT_IPV4;
-        e.port = ntohs(address->v4.sin_port);
-        memcpy(e.address, &address->v4.sin_addr, 4);
-    } else if (address->any.sa_family == AF_INET6) {
-        e.family = WEFT_IPV6;
-        e.port = ntohs(address->v6.sin6_port);
-        e.scope = address->v6.sin6_scope_id;
-        memcpy(e.address, &address->v6.sin6_addr, 16);
-    } else {
-        return WEFT_ENOTSUP;
-    }
-    *endpoint = e;
-    return WEFT_OK;
 }
 
 /* Bytes. */
@@ -208,24 +166,6 @@ static io_attempt try_accept(int32_t system) {
     }
 }
 
-/* 24 bytes of endpoint, in the fields that a connect does not use otherwise. */
-void io_keep_peer(weft_io *io, const weft_endpoint *endpoint) {
-    uint64_t high;
-    memcpy(&io->length_, endpoint->address, 8);
-    memcpy(&high, endpoint->address + 8, 8);
-    io->data_ = (void *)(uintptr_t)high;
-    io->spare_[0] = endpoint->family | (uint64_t)endpoint->port << 16 | (uint64_t)endpoint->scope << 32;
-}
-
-static void peer_of(const weft_io *io, weft_endpoint *endpoint) {
-    uint64_t high = (uint64_t)(uintptr_t)io->data_;
-    endpoint->family = (uint16_t)io->spare_[0];
-    endpoint->port = (uint16_t)(io->spare_[0] >> 16);
-    endpoint->scope = (uint32_t)(io->spare_[0] >> 32);
-    memcpy(endpoint->address, &io->length_, 8);
-    memcpy(endpoint->address + 8, &high, 8);
-}
-
 /* connect, and on every event connect again: the system then says whether it is still in progress (the first event of a new
  * socket comes without a cause), was established, or failed. SO_ERROR would not do: a receive on the same socket may have
  * taken the error. */
@@ -234,12 +174,12 @@ static io_attempt try_connect(int32_t system, weft_io *io) {
     address address;
     peer_of(io, &peer);
     socklen_t length = address_of(&peer, &address);
-    bool again = (io->flags_ & IO_CONNECTING) != 0;
+    bool again = (io->flags_ & IO_UNDER_WAY) != 0;
     int rc = connect(system, &address.any, length);
     if (rc == 0) return (io_attempt){0};
     /* Interrupted, it goes on in the background. */
     if (errno == EINPROGRESS || errno == EINTR || (again && errno == EALREADY)) {
-        io->flags_ |= IO_CONNECTING;
+        io->flags_ |= IO_UNDER_WAY;
         return (io_attempt){.wait = true};
     }
     if (again && errno == EISCONN) return (io_attempt){0};

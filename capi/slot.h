@@ -19,6 +19,7 @@
 #define WEFT_SLOT_H
 
 #include "delay.h"
+#include "io.h"
 #include "lane.h"
 
 typedef enum slot_armed {
@@ -36,6 +37,8 @@ static inline void slot_let_go(lane_descriptor *descriptor) {
     if (atomic_fetch_add_explicit(&descriptor->next_free, 1, memory_order_seq_cst) + 1 != SLOT_PARTIES) return;
     lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
     WEFT_TEST_DELAY(slot_let_go_last);
+    /* Not before, see letGo in core/descriptor.go. */
+    if (IO_COMPLETES) atomic_fetch_sub_explicit(&runtime->descriptors, 1, memory_order_seq_cst);
     uint64_t head = atomic_load_explicit(&runtime->released, memory_order_relaxed);
     do {
         atomic_store_explicit(&descriptor->next_free, head, memory_order_relaxed);
@@ -74,6 +77,17 @@ static inline slot_armed slot_arm(_Atomic uint64_t *slot, weft_io *io) {
         return SLOT_WAITS;
     if (word & LANE_SLOT_CLOSED) return SLOT_CLOSED;
     WEFT_TEST_DELAY(slot_arm_news);
+    atomic_fetch_and_explicit(slot, ~LANE_SLOT_READY, memory_order_seq_cst);
+    return SLOT_NEWS;
+}
+
+/* slot_arm in the slot of a closed descriptor, for an op whose transfer the system still has. The closer, who waits while the slot is held,
+ * goes on. */
+static inline slot_armed slot_arm_closed(_Atomic uint64_t *slot, weft_io *io) {
+    uint64_t word = LANE_SLOT_HELD | LANE_SLOT_CLOSED;
+    if (atomic_compare_exchange_strong_explicit(slot, &word, (uint64_t)(uintptr_t)io | LANE_SLOT_CLOSED, memory_order_seq_cst,
+                                                memory_order_seq_cst))
+        return SLOT_WAITS;
     atomic_fetch_and_explicit(slot, ~LANE_SLOT_READY, memory_order_seq_cst);
     return SLOT_NEWS;
 }
@@ -130,6 +144,18 @@ static inline bool slot_withdraw(lane_descriptor *descriptor, _Atomic uint64_t *
             if (waits && (word & LANE_SLOT_CLOSED)) slot_let_go(descriptor);
             return waits;
         }
+    }
+}
+
+/* slot_withdraw that takes nothing out, where only the system can end what an op waits for: whether it is to be asked to. */
+static inline bool slot_nudge(_Atomic uint64_t *slot, const weft_io *io) {
+    uint64_t word = atomic_load_explicit(slot, memory_order_seq_cst);
+    for (;;) {
+        uint64_t owner = word & LANE_SLOT_OWNER;
+        if (owner != 0 && !(owner & LANE_SLOT_HELD)) return owner == (uint64_t)(uintptr_t)io;
+        if (word & (LANE_SLOT_READY | LANE_SLOT_CLOSED)) return false;
+        if (atomic_compare_exchange_weak_explicit(slot, &word, word | LANE_SLOT_READY, memory_order_seq_cst, memory_order_seq_cst))
+            return false;
     }
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * socket.c: the calls of weft/c/io.h that are no ops: opening, closing, shutdown, names. Arguments are checked here; the
- * system's part is in io_linux.c, and the descriptor table's in core/descriptor.go.
+ * system's part is in io_*.c, and the descriptor table's in core/descriptor.go.
  */
-#include <errno.h>
 #include <limits.h>
 
 #include "crossing.h"
@@ -24,9 +23,9 @@ int weft_descriptor_open(weft_runtime handle, intptr_t system, weft_descriptor *
     lane_runtime *runtime;
     int rc = open_runtime(handle, &runtime);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     rc = io_register(runtime, (int32_t)system, io_kind_of((int32_t)system), descriptor);
-    errno = saved;
+    io_errors_restore(saved);
     return rc;
 }
 
@@ -69,11 +68,11 @@ int weft_tcp_open(weft_runtime handle, int family, weft_descriptor *descriptor) 
     lane_runtime *runtime;
     int rc = open_runtime(handle, &runtime);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     int32_t system;
     rc = io_socket(family, &system);
     if (rc == WEFT_OK) rc = adopt(runtime, system, descriptor);
-    errno = saved;
+    io_errors_restore(saved);
     return rc;
 }
 
@@ -83,11 +82,11 @@ int weft_tcp_listen(weft_runtime handle, const weft_endpoint *endpoint, int back
     lane_runtime *runtime;
     int rc = open_runtime(handle, &runtime);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     int32_t system;
     rc = io_listen(endpoint, backlog, &system);
     if (rc == WEFT_OK) rc = adopt(runtime, system, descriptor);
-    errno = saved;
+    io_errors_restore(saved);
     return rc;
 }
 
@@ -96,10 +95,10 @@ int weft_shutdown(weft_descriptor descriptor, int directions) {
     lane_descriptor *record;
     int rc = io_pin(descriptor, &record);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     rc = io_shutdown(atomic_load_explicit(&record->system, memory_order_relaxed), directions);
     io_unpin(record);
-    errno = saved;
+    io_errors_restore(saved);
     return rc;
 }
 
@@ -108,10 +107,10 @@ static int name_of(weft_descriptor descriptor, weft_endpoint *endpoint, int (*as
     lane_descriptor *record;
     int rc = io_pin(descriptor, &record);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     rc = ask(atomic_load_explicit(&record->system, memory_order_relaxed), endpoint);
     io_unpin(record);
-    errno = saved;
+    io_errors_restore(saved);
     return rc;
 }
 

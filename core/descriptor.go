@@ -230,7 +230,9 @@ func (t *DescriptorTable) takeOut(d *DescriptorMemory, direction int, io *IO, wh
 
 // leave ends a close: the closer's part of letGo.
 func (t *DescriptorTable) leave(d *DescriptorMemory) {
-	t.shared.Descriptors.Add(^uint32(0))
+	if !t.completes {
+		t.shared.Descriptors.Add(^uint32(0))
+	}
 	t.letGo(d)
 }
 
@@ -239,6 +241,10 @@ func (t *DescriptorTable) leave(d *DescriptorMemory) {
 func (t *DescriptorTable) letGo(d *DescriptorMemory) {
 	if d.NextFree.Add(1) != Parties {
 		return
+	}
+	if t.completes {
+		// Not before: as long as there are descriptors somebody polls, and the packets of this one may still have been to come.
+		t.shared.Descriptors.Add(^uint32(0))
 	}
 	// A stack that is only taken whole, so it has no ABA problem. C pushes, too.
 	for {

@@ -246,7 +246,7 @@ func (l *IOLane) Retry(op *Op, queue func(op *Op)) *IO {
 func (l *IOLane) settle(d *DescriptorMemory, direction int, io *IO, vain bool, queue func(op *Op)) (done bool) {
 	for calls := 0; ; {
 		if !vain {
-			if calls++; calls > callsMax && io.Flags&IOUnderWay == 0 {
+			if calls++; calls > callsMax && !l.lent(io) {
 				io.retry().Run = l.retry
 				d.requeue(direction, io)
 				queue(io.retry())

@@ -8,7 +8,7 @@ import "sync/atomic"
 //	0  status of the system's       then Op.Run: what tries again
 //	1  bytes moved                  then Op.Context: stays as it is
 //	2  offset                       then Op.Next
-//	3  event: always 0              then Op.Reserved: status, and landed
+//	3  event: always 0              then Op.Reserved: status, and TransferLanded
 //
 // The system owns them from the call until its packet is taken from the port. Whoever takes it turns them into the op that tries again
 // (land), before he touches the slot; the op's holder finds that out by the fourth word, which the system leaves alone. Until then the
@@ -16,8 +16,8 @@ import "sync/atomic"
 // that the system has begun is collected by who holds the slot, once, and a success is reported although somebody has asked for the
 // end. Twin: capi/io.c and io_windows.c; docs/decisions/io.md argues it.
 
-// landed stands beside the status in the fourth word once the packet was taken.
-const landed = uint64(1) << 32
+// TransferLanded stands beside the status in the fourth word once the packet was taken.
+const TransferLanded = uint64(1) << 32
 
 // Lend readies System for the transfer that Try begins next; status is what the system's first word says of one that has not ended.
 func (io *IO) Lend(status uint32) { io.System = [4]uint64{uint64(status)} }
@@ -28,14 +28,14 @@ func (io *IO) land(retry uintptr) {
 	op := io.retry()
 	status := uint64(uint32(io.System[0]))
 	op.Run = retry
-	atomic.StoreUint64(&op.Reserved, status|landed)
+	atomic.StoreUint64(&op.Reserved, status|TransferLanded)
 }
 
 // Landed tells whether the system has given System back, and then what it left there: a status of its own, and how many bytes.
 func (io *IO) Landed() (status uint32, bytes uint64, ok bool) {
 	op := io.retry()
 	word := atomic.LoadUint64(&op.Reserved)
-	if word&landed == 0 {
+	if word&TransferLanded == 0 {
 		return 0, 0, false
 	}
 	return uint32(word), uint64(op.Context), true
@@ -54,7 +54,7 @@ func (t *DescriptorTable) Finished(io *IO, ready func(op *Op)) {
 func (l *IOLane) transfer(d *DescriptorMemory, io *IO) (attempt Attempt) {
 	system := d.System.Load()
 	switch {
-	case io.Flags&IOUnderWay != 0:
+	case l.lent(io):
 		attempt = l.sockets.Collect(system, d.Hints.Load(), io)
 	case moves(io.Kind) && io.Count >= io.total():
 	default:
@@ -67,9 +67,12 @@ func (l *IOLane) transfer(d *DescriptorMemory, io *IO) (attempt Attempt) {
 	return attempt
 }
 
+// lent tells whether the system has the op's System.
+func (l *IOLane) lent(io *IO) bool { return l.table.completes && io.Flags&IOUnderWay != 0 }
+
 // interrupt asks the system for the end of a transfer, and tells whether there is one. The slot is held, so the descriptor is open.
 func (l *IOLane) interrupt(d *DescriptorMemory, io *IO) bool {
-	return io.Flags&IOUnderWay != 0 && l.table.poller.Interrupt(d.System.Load(), io)
+	return l.lent(io) && l.table.poller.Interrupt(d.System.Load(), io)
 }
 
 // givenUp is what becomes of a transfer that the system gave up though nobody has asked for the end of this op: the descriptor was
@@ -85,7 +88,7 @@ func (d *DescriptorMemory) givenUp(direction int, attempt Attempt) Attempt {
 
 // discard collects what a transfer has brought to an op whose descriptor is closed. Its bytes are counted; a connection is of no use.
 func (l *IOLane) discard(io *IO) {
-	if !l.table.completes || io.Flags&IOUnderWay == 0 {
+	if !l.lent(io) {
 		return
 	}
 	io.Flags &^= IOUnderWay

@@ -164,8 +164,10 @@ func TestTransferAndClose(t *testing.T) {
 	require.Empty(t, f.close(f.handle))
 	require.Len(t, f.interrupted.asked, 1)
 	require.Empty(t, f.work())
+	require.EqualValues(t, 1, f.shared.Descriptors.Load(), "somebody polls for the packet")
 	f.end(io, 0, 4) // it came in spite of that
 	f.ends(io, core.EClosed, 4)
+	require.Zero(t, f.shared.Descriptors.Load())
 
 	f.handle = f.open(11)
 	require.False(t, f.start(io, core.Request{Kind: core.KindAccept}))

@@ -94,7 +94,7 @@ var endTests = []test{
 	{"close with waiters", func(w *world) {
 		client, server := w.pair(core.IPv4)
 		receives := w.receive(server.handle, 16, core.IOAll)
-		sends := w.fill(server.handle)
+		sends := w.flood(server.handle)
 		w.send(client.handle, "ab")
 		w.settle()
 		w.close(server.handle)

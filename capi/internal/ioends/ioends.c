@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ioends.c: what io.c and poll_linux.c need of the lane, for tests without one: queues are lists that Go empties.
+ * ioends.c: what io.c and poll_*.c need of the lane, for tests without one: queues are lists that Go empties.
  */
 #include "ioends.h"
 
@@ -43,7 +43,18 @@ int weft_schedule_local(weft_runtime runtime, void *runnable, int behind) {
 
 LANE_COLD void lane_enter_contended(lane_worker *worker) { (void)worker; }
 
-int64_t lane_now(void) { return 0; }
+#if defined(_WIN32)
+#include <windows.h>
+
+int64_t lane_now(void) {
+    LARGE_INTEGER now, frequency;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&frequency);
+    return now.QuadPart / frequency.QuadPart * 1000000000 + now.QuadPart % frequency.QuadPart * 1000000000 / frequency.QuadPart;
+}
+#else
+int64_t lane_now(void) { return 0; } /* only for a statistic */
+#endif
 
 uint32_t uring_collect(lane_runtime *runtime, bool behind) { return (void)runtime, (void)behind, 0; }
 

@@ -1,5 +1,5 @@
 // Package ioends gives the C side of I/O to Go's tests, which cannot use cgo themselves: the ops of capi/io.c as a lane of
-// the conformance suite, and the wait of capi/poll_linux.c as a poller. It compiles them alone, without the rest of the
+// the conformance suite, and the wait of capi/poll_*.c as a poller. It compiles them alone, without the rest of the
 // library; ioends.c stands in for the lane.
 //
 // The files of capi stand here as symbolic links, because the go command looks for changes in a package's own directory
@@ -10,6 +10,7 @@ package ioends
 // #include "ioends.h"
 // #include "lane_internal.h"
 // #include "slot.h"
+// #include "transfer.h"
 import "C"
 
 import (
@@ -17,7 +18,6 @@ import (
 	"unsafe"
 
 	"weft/core"
-	"weft/epoll"
 )
 
 // current is the table of the test that runs, and where C's queues go. Tests run one after the other.
@@ -39,6 +39,7 @@ type Lane struct{}
 // NewLane makes the lane of a table.
 func NewLane(table *core.DescriptorTable) Lane {
 	current.table.Store(table)
+	table.RetryWith(uintptr(unsafe.Pointer(C.io_retry)))
 	return Lane{}
 }
 
@@ -70,19 +71,19 @@ func (Lane) Cancel(io *core.IO, queue func(op *core.Op)) bool {
 	return C.ends_cancel(C.uintptr_t(core.AddressOf(io))) == 0
 }
 
-// Poller is the poller of package epoll with the wait and the wake of C.
+// Poller is the poller of this system with the wait and the wake of C.
 type Poller struct {
-	*epoll.Poller
+	*system
 	shared *core.RuntimeMemory
 }
 
 // NewPoller makes one.
-func NewPoller() *Poller { return &Poller{Poller: epoll.New()} }
+func NewPoller() *Poller { return &Poller{system: newSystem()} }
 
 // Attach implements core.Poller.
 func (p *Poller) Attach(table *core.DescriptorTable, shared *core.RuntimeMemory) error {
 	p.shared = shared
-	return p.Poller.Attach(table, shared)
+	return p.system.Attach(table, shared)
 }
 
 // Poll implements core.Poller by lane_poll.
@@ -118,12 +119,14 @@ func Constants() map[string][2]uint64 {
 		"IO_SEND_BUFFERS":           {C.IO_SEND_BUFFERS, uint64(core.KindSendBuffers)},
 		"IO_ACCEPT":                 {C.IO_ACCEPT, uint64(core.KindAccept)},
 		"IO_CONNECT":                {C.IO_CONNECT, uint64(core.KindConnect)},
-		"IO_CONNECTING":             {C.IO_CONNECTING, uint64(core.IOUnderWay)},
+		"IO_UNDER_WAY":              {C.IO_UNDER_WAY, uint64(core.IOUnderWay)},
 		"IO_HINT_STREAM":            {C.IO_HINT_STREAM, uint64(core.HintStream)},
 		"IO_HINT_FILE":              {C.IO_HINT_FILE, uint64(core.HintFile)},
+		"IO_HINT_SKIPS":             {C.IO_HINT_SKIPS, uint64(core.HintSkips)},
+		"IO_HINT_IPV6":              {C.IO_HINT_IPV6, uint64(core.HintIPv6)},
 		"IO_PIN":                    {C.IO_PIN, uint64(core.HintPin)},
-		"IO_WAKE_DATA":              {C.IO_WAKE_DATA, epoll.WakeData},
-		"IO_RING_DATA":              {C.IO_RING_DATA, epoll.RingData},
+		"IO_WAKE_DATA":              {C.IO_WAKE_DATA, wakeData},
+		"IO_RING_DATA":              {C.IO_RING_DATA, ringData},
 		"WEFT_IO_ALL":               {C.WEFT_IO_ALL, uint64(core.IOAll)},
 		"WEFT_IPV4":                 {C.WEFT_IPV4, uint64(core.IPv4)},
 		"WEFT_IPV6":                 {C.WEFT_IPV6, uint64(core.IPv6)},
@@ -135,6 +138,7 @@ func Constants() map[string][2]uint64 {
 		"LANE_SLOT_OWNER":           {C.LANE_SLOT_OWNER, core.SlotOwner},
 		"LANE_HINT_RECEIVE_DRAINED": {C.LANE_HINT_RECEIVE_DRAINED, uint64(core.HintReceiveDrained)},
 		"LANE_HINT_HANGUP":          {C.LANE_HINT_HANGUP, uint64(core.HintHangup)},
+		"TRANSFER_LANDED":           {C.TRANSFER_LANDED, core.TransferLanded},
 		"SLOT_PARTIES":              {C.SLOT_PARTIES, core.Parties},
 		"sizeof (weft_endpoint)":    {C.sizeof_weft_endpoint, uint64(unsafe.Sizeof(core.Endpoint{}))},
 		"sizeof (weft_buffer)":      {C.sizeof_weft_buffer, uint64(unsafe.Sizeof(core.Buffer{}))},

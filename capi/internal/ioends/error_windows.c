@@ -1,0 +1,1 @@
+../../error_windows.c

@@ -1,0 +1,1 @@
+../../poll_windows.c

@@ -1,0 +1,13 @@
+package ioends
+
+import "weft/epoll"
+
+// system is the poller of this system.
+type system = epoll.Poller
+
+func newSystem() *system { return epoll.New() }
+
+const (
+	wakeData = epoll.WakeData
+	ringData = epoll.RingData
+)
