@@ -457,7 +457,8 @@ int weft_io_cancel(weft_io *io) {
     void *place = __atomic_load_n(&io->descriptor_, __ATOMIC_SEQ_CST);
     lane_descriptor *descriptor = io_descriptor(place);
     if (IO_COMPLETES) {
-        if (descriptor != NULL && slot_nudge(&descriptor->slot[io_direction(place)], io)) {
+        /* Armed or not: the op's holder looks at the state after he has begun a transfer (core/transfer.go). */
+        if (descriptor != NULL) {
             io_errors saved = io_errors_keep();
             io_interrupt(atomic_load_explicit(&descriptor->system, memory_order_relaxed), io);
             io_errors_restore(saved);

@@ -100,7 +100,7 @@ int io_local(int32_t system, weft_endpoint *endpoint);
 int io_remote(int32_t system, weft_endpoint *endpoint);
 
 #if defined(_WIN32)
-/* What has become of a transfer that io_try has begun: to wait, as long as it is under way. system is -1 when the descriptor is closed; an
+/* What has become of a transfer that io_try has begun, and that has ended; to wait, if it has begun another. system is -1 when the descriptor is closed; an
  * accepted one is of no use then, but for io_close. */
 io_attempt io_collect(int32_t system, uint32_t hints, weft_io *io);
 void io_interrupt(int32_t system, weft_io *io); /* asks for the end of a transfer; io may have ended, system be -1 */

@@ -232,11 +232,8 @@ io_attempt io_try(int32_t system, uint32_t hints, weft_io *io) {
 }
 
 io_attempt io_collect(int32_t system, uint32_t hints, weft_io *io) {
-    uint32_t status;
-    uint64_t bytes;
-    if (!transfer_landed(io, &status, &bytes)) return (io_attempt){.wait = true};
     io_attempt attempt;
-    if (LANE_LIKELY(outcome(system, io, status, bytes, &attempt)) || system < 0) return attempt;
+    if (LANE_LIKELY(outcome(system, io, transfer_status(io), transfer_bytes(io), &attempt)) || system < 0) return attempt;
     return io_try(system, hints, io);
 }
 

@@ -70,7 +70,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         WEFT_TEST_DELAY(lane_poll_event_found);
         weft_io *waiting = slot_ready(&descriptor->slot[(uintptr_t)place & 1]);
         WEFT_TEST_DELAY(lane_poll_slot_ready);
-        if (waiting == NULL) continue; /* its holder finds that it has landed, and it may be gone */
+        if (waiting == NULL) continue; /* its holder finds the slot ready; the op may be gone */
         if (behind)
             lane_push_behind_quiet(worker, waiting->system_);
         else

@@ -147,16 +147,4 @@ static inline bool slot_withdraw(lane_descriptor *descriptor, _Atomic uint64_t *
     }
 }
 
-/* slot_withdraw that takes nothing out, where only the system can end what an op waits for: whether it is to be asked to. */
-static inline bool slot_nudge(_Atomic uint64_t *slot, const weft_io *io) {
-    uint64_t word = atomic_load_explicit(slot, memory_order_seq_cst);
-    for (;;) {
-        uint64_t owner = word & LANE_SLOT_OWNER;
-        if (owner != 0 && !(owner & LANE_SLOT_HELD)) return owner == (uint64_t)(uintptr_t)io;
-        if (word & (LANE_SLOT_READY | LANE_SLOT_CLOSED)) return false;
-        if (atomic_compare_exchange_weak_explicit(slot, &word, word | LANE_SLOT_READY, memory_order_seq_cst, memory_order_seq_cst))
-            return false;
-    }
-}
-
 #endif

@@ -356,6 +356,12 @@ func (t *DescriptorTable) Ready(data uint64, directions int, hangup bool, ready 
 // that is about to wait sees the state by itself (unwanted), for which it is nudged.
 func (t *DescriptorTable) cancelAll(cancelled *chain) {
 	t.each(func(d *DescriptorMemory) {
+		if t.completes {
+			if d.isBusy() {
+				t.poller.Interrupt(d.System.Load(), nil)
+			}
+			return
+		}
 		for direction := range d.Slot {
 			for {
 				waiting := d.nudge(direction)

@@ -367,7 +367,10 @@ func (l *IOLane) Cancel(io *IO, queue func(op *Op)) (noted bool) {
 		case IOStarted:
 			if io.State.CompareAndSwap(IOStarted, IOCancelling) {
 				// The request stands in the state. An op that waits is taken out; one that holds its slot looks again.
-				if d, direction := io.where(); d != nil && d.nudge(direction) == addressOf(io) {
+				d, direction := io.where()
+				if d != nil && l.table.completes {
+					l.table.poller.Interrupt(d.System.Load(), io) // armed or not: transfer.go
+				} else if d != nil && d.nudge(direction) == addressOf(io) {
 					l.table.takeOut(d, direction, io, ECanceled, queue)
 				}
 				return true

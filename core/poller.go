@@ -43,9 +43,9 @@ type Poller interface {
 	Deregister(system int32)
 	// Discard closes a descriptor. It is not registered any more, and no call on it is under way.
 	Discard(system int32)
-	// Interrupt asks the system to give up the transfer of an op that is armed, or about to be, and tells true if there was one:
-	// its end will be reported. A readiness poller has nothing under way and says false: the caller takes the op out of its slot.
-	// The op may have ended meanwhile: the poller must not look into it, and system may be -1.
+	// Interrupt asks the system to give up the transfer of an op, or with nil all of a descriptor, and tells true: its end will be reported, if
+	// there is one. A readiness poller has nothing under way and says false: the caller takes the op out of its slot. The op may have
+	// ended meanwhile: the poller must not look into it, and system may be -1.
 	Interrupt(system int32, io *IO) bool
 	// Poll waits at most timeout nanoseconds (negative: for ever; 0: not at all) for an event or a wake, and reports what
 	// there is: each op that can go on is handed to ready, on this thread, the one that is to run first first. It returns
@@ -77,7 +77,7 @@ type Sockets interface {
 	// descriptor's. A connect that waits is tried again with IOUnderWay. Where the system reports readiness it changes nothing in
 	// the op; where it reports completion, an op that has to wait has lent System to the system.
 	Try(system int32, hints uint32, io *IO) Attempt
-	// Collect tells, where the system reports completion, what has become of a transfer: to wait, as long as it is under way.
+	// Collect tells, where the system reports completion, what has become of a transfer that has ended, and waits if it has begun another.
 	// system is -1 when the descriptor is closed; an accepted one may be of no use then, but for Close.
 	Collect(system int32, hints uint32, io *IO) Attempt
 }

@@ -1,44 +1,36 @@
 package core
 
-import "sync/atomic"
-
 // A transfer is what the system has under way for an op, where it reports completion. While it has, IO.System is the system's record
 // of it (Windows: the OVERLAPPED), in four words:
 //
 //	0  status of the system's       then Op.Run: what tries again
 //	1  bytes moved                  then Op.Context: stays as it is
 //	2  offset                       then Op.Next
-//	3  event: always 0              then Op.Reserved: status, and TransferLanded
+//	3  event: always 0              then Op.Reserved: the status
 //
 // The system owns them from the call until its packet is taken from the port. Whoever takes it turns them into the op that tries again
-// (land), before he touches the slot; the op's holder finds that out by the fourth word, which the system leaves alone. Until then the
-// op is not given back to its owner: cancel, close and stop only ask the system to give it up (Poller.Interrupt). So every transfer
-// that the system has begun is collected by who holds the slot, once, and a success is reported although somebody has asked for the
-// end. Twin: capi/io.c and io_windows.c; docs/decisions/io.md argues it.
-
-// TransferLanded stands beside the status in the fourth word once the packet was taken.
-const TransferLanded = uint64(1) << 32
+// (land), and then either takes the op out of its slot or, if its holder has not armed it yet, leaves SlotReady there. Nothing else sets that flag
+// under an op: so who holds a slot and finds it ready knows that the transfer has ended, and whoever took its packet is through with the op. Until
+// then the op is not given back to its owner: cancel, close and stop only ask the system to give the transfer up (Poller.Interrupt). So every transfer
+// that the system has begun is collected by who holds the slot, once, and a success is reported although somebody has asked for the end.
+//
+// Who asks for the end publishes his request first and asks the system second; who begins a transfer looks for requests after the call. One of the
+// two reaches the transfer. Model: docs/models/transfer.pml. Twin: capi/transfer.h, io.c and io_windows.c.
 
 // Lend readies System for the transfer that Try begins next; status is what the system's first word says of one that has not ended.
 func (io *IO) Lend(status uint32) { io.System = [4]uint64{uint64(status)} }
 
-// land takes System back from the system. The last store tells the op's holder, who may be about to arm it. Atomic, since he looks
-// at it meanwhile.
+// land takes System back from the system. The step on the slot that follows tells the op's holder.
 func (io *IO) land(retry uintptr) {
 	op := io.retry()
-	status := uint64(uint32(io.System[0]))
+	op.Reserved = uint64(uint32(io.System[0]))
 	op.Run = retry
-	atomic.StoreUint64(&op.Reserved, status|TransferLanded)
 }
 
-// Landed tells whether the system has given System back, and then what it left there: a status of its own, and how many bytes.
-func (io *IO) Landed() (status uint32, bytes uint64, ok bool) {
+// Landed is what the system has left in System when it gave it back: a status of its own, and how many bytes.
+func (io *IO) Landed() (status uint32, bytes uint64) {
 	op := io.retry()
-	word := atomic.LoadUint64(&op.Reserved)
-	if word&TransferLanded == 0 {
-		return 0, 0, false
-	}
-	return uint32(word), uint64(op.Context), true
+	return uint32(op.Reserved), uint64(op.Context)
 }
 
 // Finished reports the end of a transfer that the system had under way, for pollers that report completion. Any thread.
@@ -50,7 +42,7 @@ func (t *DescriptorTable) Finished(io *IO, ready func(op *Op)) {
 	}
 }
 
-// transfer begins a transfer, or collects the one that is under way. The op's slot is held.
+// transfer begins a transfer, or collects the one that was under way and has ended. The op's slot is held.
 func (l *IOLane) transfer(d *DescriptorMemory, io *IO) (attempt Attempt) {
 	system := d.System.Load()
 	switch {
@@ -103,7 +95,12 @@ func (l *IOLane) discard(io *IO) {
 // state after it has claimed its slot.
 func (t *DescriptorTable) busy() (busy bool) {
 	t.each(func(d *DescriptorMemory) {
-		busy = busy || (d.Slot[Receive].Load()|d.Slot[Send].Load())&SlotOwner != 0
+		busy = busy || d.isBusy()
 	})
 	return busy
+}
+
+// isBusy is busy of one.
+func (d *DescriptorMemory) isBusy() bool {
+	return (d.Slot[Receive].Load()|d.Slot[Send].Load())&SlotOwner != 0
 }

@@ -27,10 +27,7 @@ func (s *transfers) Try(system int32, hints uint32, io *core.IO) core.Attempt {
 }
 
 func (s *transfers) Collect(_ int32, _ uint32, io *core.IO) core.Attempt {
-	status, bytes, ok := io.Landed()
-	if !ok {
-		return waits
-	}
+	status, bytes := io.Landed()
 	s.collected++
 	if status == aborted {
 		return core.Attempt{Err: core.ECanceled, OSError: 995, Moved: bytes}
@@ -211,7 +208,7 @@ func TestTransferAndStop(t *testing.T) {
 	require.False(t, f.start(waiting, receive(10, 0)))
 	f.shared.State.Store(core.StateStopping)
 	require.Empty(t, f.CancelAll())
-	require.Len(t, f.interrupted.asked, 1)
+	require.Equal(t, []*core.IO{nil}, f.interrupted.asked, "all of it")
 	require.True(t, f.Busy())
 	_, err := f.lane.Start(sends, f.handle, core.Request{Kind: core.KindSend}, f.queue)
 	require.Equal(t, core.EStopped, err)

@@ -151,10 +151,7 @@ func isReported(err error, io *core.IO) bool {
 
 // Collect implements core.Sockets.
 func (s Sockets) Collect(system int32, hints uint32, io *core.IO) core.Attempt {
-	status, bytes, landed := io.Landed()
-	if !landed {
-		return core.Attempt{Wait: true}
-	}
+	status, bytes := io.Landed()
 	attempt, again := outcome(system, io, status, bytes)
 	if again && system >= 0 {
 		return s.Try(system, hints, io)

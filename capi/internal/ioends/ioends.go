@@ -10,7 +10,6 @@ package ioends
 // #include "ioends.h"
 // #include "lane_internal.h"
 // #include "slot.h"
-// #include "transfer.h"
 import "C"
 
 import (
@@ -138,7 +137,6 @@ func Constants() map[string][2]uint64 {
 		"LANE_SLOT_OWNER":           {C.LANE_SLOT_OWNER, core.SlotOwner},
 		"LANE_HINT_RECEIVE_DRAINED": {C.LANE_HINT_RECEIVE_DRAINED, uint64(core.HintReceiveDrained)},
 		"LANE_HINT_HANGUP":          {C.LANE_HINT_HANGUP, uint64(core.HintHangup)},
-		"TRANSFER_LANDED":           {C.TRANSFER_LANDED, core.TransferLanded},
 		"SLOT_PARTIES":              {C.SLOT_PARTIES, core.Parties},
 		"sizeof (weft_endpoint)":    {C.sizeof_weft_endpoint, uint64(unsafe.Sizeof(core.Endpoint{}))},
 		"sizeof (weft_buffer)":      {C.sizeof_weft_buffer, uint64(unsafe.Sizeof(core.Buffer{}))},

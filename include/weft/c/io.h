@@ -9,11 +9,13 @@
  *            WEFT_EFORKED; a function's page lists only what it adds). Failures of the system are results, not returns.
  * After too many completions at once in a row a worker gets WEFT_OK instead, so that a hot socket starves nobody.
  *
- * A descriptor is owned by weft from open to close and set to non-blocking mode. It takes one op that receives (recv, accept)
- * and one that sends (send, connect) at a time; a second one in the same direction gets WEFT_EBUSY.
+ * A descriptor is owned by weft from open to close and set to non-blocking mode; on Windows it is a SOCKET, or the HANDLE of a
+ * pipe, that was made for overlapped I/O. It takes one op that receives (recv, accept) and one that sends (send, connect) at a
+ * time; a second one in the same direction gets WEFT_EBUSY.
  * An op is idle when it is zeroed, when it completed at once, and once its run has begun. To start one that waits gets WEFT_EBUSY, too; one
  * whose run is queued is not recognised.
- * An op that succeeded although it was cancelled reports its success: bytes and accepted sockets are never lost.
+ * An op that succeeded although it was cancelled reports its success: bytes and accepted sockets are never lost. (On
+ * Windows a send that was cancelled may have sent more than its count tells.)
  * Buffers belong to the op from its start until its result.
  */
 #ifndef WEFT_C_IO_H
@@ -74,8 +76,9 @@ extern "C" {
  *  Params:   runtime     which; may still be running only
  *            system      a file descriptor (SOCKET or HANDLE on Windows)
  *            descriptor  not NULL; written on success only
- *  Returns:  WEFT_OK; WEFT_EINVAL (closed or negative); WEFT_ENOTSUP (regular file or directory); WEFT_EEXIST (already registered
- *            with this runtime); WEFT_ELIMIT; WEFT_ENOMEM; WEFT_EBADHANDLE; WEFT_ESTOPPED; WEFT_EFORKED.
+ *  Returns:  WEFT_OK; WEFT_EINVAL (closed or negative); WEFT_ENOTSUP (regular file or directory; on Windows also a console, or a
+ *            handle whose calls block); WEFT_EEXIST (already registered with this runtime, on Windows with any); WEFT_ELIMIT;
+ *            WEFT_ENOMEM; WEFT_EBADHANDLE; WEFT_ESTOPPED; WEFT_EFORKED.
  *  Owns:     from WEFT_OK on weft owns the system's descriptor, and weft_descriptor_close closes it.
  *  Threads:  any; one crossing to Go; never calls back.
  *  Since:    0.1 */
