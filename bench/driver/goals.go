@@ -50,7 +50,13 @@ var goals = slices.Concat(
 	ahead("echo1", both, "asio", "libuv", "go"),
 	ahead("echo64", both, "asio", "libuv", "go"),
 	ahead("echo1000", both, "asio", "libuv", "go"),
+	ahead("file_read1", both, "libuv"),
+	ahead("file_read64", both, "libuv"),
+	ahead("file_cold64", both, "libuv", "go"),
 	[]goal{
+		{work: "file_read1", peer: "pread", workers: both, atMost: 1.5},
+		{work: "file_read64", peer: "pread", workers: both, atMost: 1.5},
+		{work: "file_cold64", peer: "pread", workers: both, atMost: 1.2},
 		{work: "echo1", peer: "epoll", workers: both, atMost: 1 / 0.97}, // 0.97 of its messages per second
 		{work: "echo64", peer: "epoll", workers: both, atMost: 1 / 0.97},
 		{work: "echo1000", peer: "epoll", workers: both, atMost: 1 / 0.97},

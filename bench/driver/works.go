@@ -54,6 +54,9 @@ var works = []work{
 	{name: "http_slow0", kind: server, serves: "http", per: "request", connections: 256, slow: "0", more: []string{"p99_ns"}},
 	{name: "http_slow1", kind: server, serves: "http", per: "request", connections: 256, slow: "1", more: []string{"p99_ns"}},
 	{name: "http_slow10", kind: server, serves: "http", per: "request", connections: 256, slow: "10", more: []string{"p99_ns"}},
+	{name: "file_read1", per: "read"},
+	{name: "file_read64", per: "read"},
+	{name: "file_cold64", per: "read", more: []string{"cpu_ns"}},
 	{name: "wake", per: "wake, p50", more: []string{"p99_ns"}},
 	{name: "parked", per: "coroutine", more: []string{"bytes", "beyond_frame_bytes"}},
 	{name: "idle_cpu", kind: together, per: "idle second"},
@@ -90,6 +93,7 @@ var peers = []peer{
 	{"epoll", "bench_epoll", "limit"},
 	{"resume_loop", "bench_resume_loop", "limit"},
 	{"futex", "bench_futex", "limit"},
+	{"pread", "bench_pread", "limit"},
 }
 
 var columns = []string{"weft", "weft_c", "asio", "tbb", "libuv", "mutex_pool", "std_async", "go", "limit"}

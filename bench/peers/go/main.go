@@ -37,7 +37,7 @@ type work struct {
 	run  func(options) result
 }
 
-var works = slices.Concat(taskWorks, forkJoinWorks, waitWorks, echoWorks)
+var works = slices.Concat(taskWorks, forkJoinWorks, waitWorks, echoWorks, fileWorks)
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "list" {

@@ -229,4 +229,6 @@ const std::vector<bench::work> works = {
 
 } // namespace
 
-int main(int argc, char **argv) { return bench::run_program(argc, argv, {works}); }
+extern const std::vector<bench::work> file_works; // files.cpp
+
+int main(int argc, char **argv) { return bench::run_program(argc, argv, {works, file_works}); }
