@@ -119,14 +119,14 @@ int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns
     wheel->started++;
     timer->deadline_ = deadline_ns;
     timer->status = WEFT_OK;
-    timer->runtime_ = (uint64_t)(uintptr_t)runtime;
-    timer->where_[0] = worker->index;
+    __atomic_store_n(&timer->runtime_, (uint64_t)(uintptr_t)runtime, __ATOMIC_RELAXED);
+    __atomic_store_n(&timer->where_[0], worker->index, __ATOMIC_RELAXED);
     if (tick <= wheel->elapsed) {
         wheel->fired++;
         lane_unlock(wheel);
         return lane_complete(runtime, &timer->op);
     }
-    __atomic_store_n(&timer->state_, TIMER_PENDING, __ATOMIC_RELAXED);
+    __atomic_store_n(&timer->state_, TIMER_PENDING, __ATOMIC_RELEASE); /* pairs with lane_take_out: who sees it sees where */
     earliest = lane_link(wheel, timer, tick);
     lane_unlock(wheel);
     WEFT_TEST_DELAY(lane_timer_published);
@@ -141,24 +141,30 @@ int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout
     return weft_schedule_at(runtime, timer, deadline_ns);
 }
 
-/* Takes a pending timer out of its wheel; false when it is not pending. where_ and runtime_ are stable while it is; a timer that fires
- * meanwhile is seen under the lock. One that is not pending is seen without: its runtime, and the wheel with it, may be gone. The answer is
- * the same, so relaxed will do. */
+/* Takes a pending timer out of its wheel; false when it is not pending. One that is not pending is seen without a lock: its runtime, and the wheel with
+ * it, may be gone. One that is may fire before we have the lock, and be started again in another wheel, under that one's lock; then we
+ * see that (state_ was published after where_) and follow it. Nobody starts it in the wheel that we have locked. */
 static bool lane_take_out(weft_timer *timer, lane_runtime **runtime) {
-    if (__atomic_load_n(&timer->state_, __ATOMIC_RELAXED) != TIMER_PENDING) return false;
-    *runtime = (lane_runtime *)(uintptr_t)timer->runtime_;
-    WEFT_TEST_DELAY(lane_timer_found);
-    lane_wheel *wheel = &lane_worker_at(*runtime, timer->where_[0])->wheel;
-    lane_lock(wheel);
-    bool pending = timer->state_ == TIMER_PENDING;
-    if (pending) {
-        lane_unlink(wheel, timer);
-        __atomic_store_n(&timer->state_, TIMER_IDLE, __ATOMIC_RELAXED);
-        timer->status = WEFT_ECANCELED;
-        wheel->cancelled++;
+    while (__atomic_load_n(&timer->state_, __ATOMIC_ACQUIRE) == TIMER_PENDING) {
+        uint64_t owner = __atomic_load_n(&timer->runtime_, __ATOMIC_RELAXED);
+        uint32_t index = __atomic_load_n(&timer->where_[0], __ATOMIC_RELAXED);
+        *runtime = (lane_runtime *)(uintptr_t)owner;
+        WEFT_TEST_DELAY(lane_timer_found);
+        lane_wheel *wheel = &lane_worker_at(*runtime, index)->wheel;
+        lane_lock(wheel);
+        bool here = __atomic_load_n(&timer->state_, __ATOMIC_ACQUIRE) == TIMER_PENDING &&
+                    __atomic_load_n(&timer->runtime_, __ATOMIC_RELAXED) == owner &&
+                    __atomic_load_n(&timer->where_[0], __ATOMIC_RELAXED) == index;
+        if (here) {
+            lane_unlink(wheel, timer);
+            __atomic_store_n(&timer->state_, TIMER_IDLE, __ATOMIC_RELAXED);
+            timer->status = WEFT_ECANCELED;
+            wheel->cancelled++;
+        }
+        lane_unlock(wheel);
+        if (here) return true;
     }
-    lane_unlock(wheel);
-    return pending;
+    return false;
 }
 
 int weft_timer_cancel(weft_timer *timer) {

@@ -182,7 +182,7 @@ static void have_gone_the_right_way(weft_runtime runtime)
 static void storms(uint32_t workers, uint64_t *random)
 {
     weft_runtime runtime = stressed(workers);
-    storm *s = begin(runtime, random, 300 * stress_scale());
+    storm *s = begin(runtime, random, 100 * stress_scale());
     pthread_t canceller;
     assert_int_equal(pthread_create(&canceller, NULL, cancels, s), 0);
     for (int i = 0; i < JOBS; i++) go_on(&s->jobs[i]);
@@ -198,13 +198,13 @@ static void storms(uint32_t workers, uint64_t *random)
 
 static void stops(uint32_t workers, uint64_t *random)
 {
-    for (long round = 0; round < 40 * stress_scale(); round++) {
+    for (long round = 0; round < 15 * stress_scale(); round++) {
         weft_runtime runtime = stressed(workers);
         storm *s = begin(runtime, random, INT32_MAX);
         pthread_t canceller;
         assert_int_equal(pthread_create(&canceller, NULL, cancels, s), 0);
         for (int i = 0; i < JOBS; i++) go_on(&s->jobs[i]);
-        stress_wait(random, 10000000);
+        stress_wait(random, 3000000);
         assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
         assert_int_equal(atomic_load(&s->over), JOBS);
         atomic_store(&s->ends, true);

@@ -124,7 +124,62 @@ static void one_timer_for_all(uint32_t workers, uint64_t *random)
     free(all.ops);
 }
 
+/* Timers that start themselves again, each time in the wheel of the worker that runs them, while somebody cancels them: in the old wheel or the new one. */
+enum { RESTARTED = 16 };
+
+typedef struct restarted {
+    weft_timer timer;
+    weft_runtime runtime;
+    uint64_t random;
+    long left, cancelled;
+    atomic_int waits;
+    atomic_long *over;
+} restarted;
+
+static void start_again(restarted *self)
+{
+    if (self->left-- == 0) {
+        atomic_fetch_add(self->over, 1);
+        return;
+    }
+    if (atomic_exchange(&self->waits, 1) != 0) abort();
+    if (weft_schedule_after(self->runtime, &self->timer, 20000 + (int64_t)stress_below(&self->random, 60000)) != WEFT_OK) abort();
+}
+
+static void strike_again(weft_op *op)
+{
+    restarted *self = (restarted *)op;
+    if (atomic_exchange(&self->waits, 0) != 1) abort(); /* once for each start */
+    self->cancelled += self->timer.status == WEFT_ECANCELED;
+    stress_progress();
+    start_again(self);
+}
+
+static void cancel_against_restart(uint32_t workers, uint64_t *random)
+{
+    weft_runtime runtime = stressed(workers);
+    atomic_long over = 0;
+    static restarted timers[RESTARTED];
+    for (int i = 0; i < RESTARTED; i++)
+        timers[i] = (restarted){.timer.op.run = strike_again, .runtime = runtime, .random = stress_random(random),
+                                .left = 400 * stress_scale(), .over = &over};
+    for (int i = 0; i < RESTARTED; i++) start_again(&timers[i]);
+    long cancels = 0, cancelled = 0;
+    while (atomic_load(&over) < RESTARTED) {
+        cancels += weft_timer_cancel(&timers[stress_below(random, RESTARTED)].timer) == WEFT_OK;
+        stress_wait(random, 3000);
+        if (stress_below(random, 16) == 0) sched_yield();
+    }
+    for (int i = 0; i < RESTARTED; i++) cancelled += timers[i].cancelled;
+    assert_int_equal(cancelled, cancels);
+    weft_stats stats = stats_of(runtime);
+    assert_int_equal(stats.timers_started, RESTARTED * 400 * stress_scale());
+    assert_int_equal(stats.timers_started, stats.timers_fired + stats.timers_cancelled);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
 STRESS(destroy_against_fire)
+STRESS(cancel_against_restart)
 STRESS(cancel_against_fire)
 STRESS(one_deadline)
 STRESS(one_timer_for_all)
@@ -134,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(destroy_against_fire_everywhere),
         cmocka_unit_test(cancel_against_fire_everywhere),
+        cmocka_unit_test(cancel_against_restart_everywhere),
         cmocka_unit_test(one_deadline_everywhere),
         cmocka_unit_test(one_timer_for_all_everywhere),
     };
