@@ -58,5 +58,8 @@ func (w *WorkerMemory) InitQueue(m Memory) bool { return w.initQueue(m) }
 // FreeQueue takes them back.
 func (w *WorkerMemory) FreeQueue(m Memory) { w.freeQueue(m) }
 
+// FireAsMonitor fires what is due, as the monitor does when every worker is held up.
+func (r *Runtime) FireAsMonitor() { r.fire(true) }
+
 // PollTurn is the monitor's turn at the poller.
 func (r *Runtime) PollTurn() { r.pollTurn(&r.monitorPoll, &r.shared.IOEvents, true) }

@@ -124,6 +124,45 @@ func TestStopWithACachedWorker(t *testing.T) {
 	}
 }
 
+// TestTimersOfTheMonitor: what the monitor fires wakes a worker that has gone to sleep since the monitor looked, at once and not at its next look.
+func TestTimersOfTheMonitor(t *testing.T) {
+	f := startWith(t, core.Config{Workers: 1})
+	asleep := func() bool { return f.worker(0).Park.Load() == core.Parked }
+	for range 20 {
+		eventually(t, asleep, "the worker sleeps")
+		timer := shared[core.Timer](t)
+		var ran atomic.Int64
+		timer.Op.Run = function(func(*core.Op) { ran.Add(1) })
+		timer.Runtime = core.AddressOf(f.Shared())
+		// Behind the worker's back: for all that he knows there is no timer.
+		require.False(t, f.worker(0).Wheel.LinkAt(f.lane, timer, f.lane.Now()+int64(time.Millisecond)))
+		for f.lane.Now() < timer.Deadline+1<<core.WheelTickShift {
+			time.Sleep(100 * time.Microsecond)
+		}
+		eventually(t, asleep, "the worker sleeps")
+		before := f.Shared().Wakes.Load()
+		f.FireAsMonitor()
+		require.Greater(t, f.Shared().Wakes.Load(), before)
+		eventually(t, func() bool { return ran.Load() == 1 }, "the timer's op runs")
+	}
+}
+
+// A thread that has handed over an op may be late to wake a worker: when the op has run, and the runtime is gone. What it touches is still there.
+func TestWakeOfAnEndedRuntime(t *testing.T) {
+	f := startWith(t, core.Config{Workers: 2})
+	memory, worker := f.Shared(), f.worker(1)
+	f.Stop()
+	f.Wait()
+	f.Destroy() // the end of the test does it once more, and finds nothing
+	for range 100 {
+		f.lane.Wake(memory, worker)
+		f.lane.WakeOne(memory)
+	}
+	require.False(t, memory.AnyIdle())
+	require.Zero(t, memory.Waking.Load())
+	require.Zero(t, worker.Park.Load(), "its place is zeroed, and nobody is woken in it")
+}
+
 // TestRandomStalls blocks at random while ops queue themselves again and the runtime stops: each ends once.
 func TestRandomStalls(t *testing.T) {
 	rounds := 12
