@@ -3,6 +3,7 @@
  * descriptor_test.c: descriptors that live among others: numbers that are used again while others work, duplicates and children that hold
  * what was closed, very many at once, and none left. io_end_test.c has the single cases.
  */
+#include "again.h"
 #include "io_support.h"
 
 #include <pthread.h>
@@ -84,8 +85,7 @@ static pid_t begin(const char *scenario, const char *argument)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        execl("/proc/self/exe", "descriptor_test", scenario, argument, (char *)NULL);
-        _exit(120);
+        exec_again(scenario, argument);
     }
     return child;
 }

@@ -3,6 +3,7 @@
  * faults_test.c: nothing is lost under a system that refuses (faults.h): conversations, timers, ops and whole runtimes, at seeded random
  * points. What fails, fails with a code that its page has, and goes on afterwards. The seed is printed; WEFT_SEED sets it.
  */
+#include "again.h"
 #include "io_support.h"
 
 #include <dirent.h>
@@ -335,8 +336,7 @@ static void queue_cannot_grow(void **state)
     pid_t child = fork();
     if (child == 0) {
         dup2(out[1], 2);
-        execl("/proc/self/exe", "faults_test", "grows", (char *)NULL);
-        _exit(120);
+        exec_again("grows", NULL);
     }
     close(out[1]);
     char said[200] = "";

@@ -6,6 +6,7 @@
 #ifndef WEFT_TESTS_C_HOST_SUPPORT_H
 #define WEFT_TESTS_C_HOST_SUPPORT_H
 
+#include "again.h"
 #include "support.h"
 
 #include <dirent.h>
@@ -35,8 +36,7 @@ static inline pid_t begin_scenario(const char *name)
     if (child == 0) {
         also("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0");
         also("TSAN_OPTIONS", "handle_segv=0:atexit_sleep_ms=0");
-        execl("/proc/self/exe", "scenario", name, (char *)NULL);
-        _exit(120);
+        exec_again(name, NULL);
     }
     return child;
 }

@@ -355,7 +355,13 @@ typedef struct step {
     weft_runtime runtime;
     atomic_long done;
     bool first;
+    int raised, trapped; /* what there is after FE_OVERFLOW was raised and FE_INEXACT trapped: processors for arm64 raise both, and few trap */
 } step;
+
+static bool is_as_left(const step *s)
+{
+    return fegetround() == FE_DOWNWARD && fetestexcept(FE_ALL_EXCEPT) == s->raised && fegetexcept() == s->trapped && errno == EXDEV;
+}
 
 static void take_step(weft_op *op)
 {
@@ -364,16 +370,18 @@ static void take_step(weft_op *op)
         fesetround(FE_DOWNWARD);
         feclearexcept(FE_ALL_EXCEPT);
         feraiseexcept(FE_OVERFLOW);
-        feenableexcept(FE_INEXACT);
+        MUST(fetestexcept(FE_OVERFLOW) != 0);
+        s->raised = fetestexcept(FE_ALL_EXCEPT);
+        s->trapped = feenableexcept(FE_INEXACT) == -1 ? 0 : FE_INEXACT;
         errno = EXDEV;
         s->first = false;
     }
-    MUST(fegetround() == FE_DOWNWARD && fetestexcept(FE_ALL_EXCEPT) == FE_OVERFLOW && fegetexcept() == FE_INEXACT && errno == EXDEV);
+    MUST(is_as_left(s));
     int ends[2];
     weft_descriptor descriptor;
     MUST(pipe(ends) == 0 && weft_descriptor_open(s->runtime, ends[0], &descriptor) == WEFT_OK);
     MUST(weft_descriptor_close(descriptor) == WEFT_OK && close(ends[1]) == 0);
-    MUST(fegetround() == FE_DOWNWARD && fetestexcept(FE_ALL_EXCEPT) == FE_OVERFLOW && fegetexcept() == FE_INEXACT && errno == EXDEV);
+    MUST(is_as_left(s));
     if (atomic_load(&s->done) + 1 < 20) MUST(weft_schedule_after(s->runtime, &s->timer, 2000000) == WEFT_OK);
     atomic_fetch_add(&s->done, 1);
 }

@@ -2,6 +2,9 @@
  *
  * runtime_test.c: the life of runtimes, their configuration and statistics, and what bad input gets.
  */
+#if !defined(_WIN32)
+#include "again.h"
+#endif
 #include "support.h"
 
 #include <errno.h>
@@ -267,8 +270,7 @@ static void program_that_never_stops_exits_at_once(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        execl("/proc/self/exe", "runtime_test", "never-stops", (char *)NULL);
-        _exit(2);
+        exec_again("never-stops", NULL);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmocka.h: as much of cmocka's interface as tests/c uses, for Windows, for which Debian has no cmocka. A failed assertion, on any thread,
+ * cmocka.h: as much of cmocka's interface as tests/c uses, for programs that are cross-compiled, for which Debian has no cmocka. A failed assertion, on any thread,
  * says where it stands and ends the program.
  */
-#ifndef WEFT_TESTS_WINDOWS_CMOCKA_H
-#define WEFT_TESTS_WINDOWS_CMOCKA_H
+#ifndef WEFT_TESTS_CROSS_CMOCKA_H
+#define WEFT_TESTS_CROSS_CMOCKA_H
 
 #include <stdio.h>
 #include <stdlib.h>
