@@ -141,7 +141,7 @@ static void fly(weft_file_op *op) {
     if (!uring_submit(&lane_table[record->slot], &request)) hand_over(op);
 }
 
-/* An op that was started elsewhere, now on a worker. */
+/* An op that comes from elsewhere, now on a worker. */
 static void file_fly(weft_op *call) {
     call->run = file_done;
     weft_file_op *op = op_of(call);
@@ -150,6 +150,14 @@ static void file_fly(weft_op *call) {
     fly(op);
     uring_collect(&lane_table[slot], false);
     errno = saved;
+}
+
+/* fly, for a thread that is no worker of the runtime. */
+static void fly_elsewhere(weft_file_op *op) {
+    lane_runtime *runtime = &lane_table[((file_record *)op->file_)->slot];
+    op->call_.op.run = file_fly;
+    tsan_release(op);
+    lane_finish(runtime, &op->call_.op);
 }
 
 /* What an errno says of an op that has flown. The pool does, and answers for, what the kernel would not do this way, or was kept from doing: a thread
@@ -170,7 +178,7 @@ void file_landed(weft_file_op *op, int32_t result, bool behind) {
             if (lane_self != NULL) /* else the monitor, in the workers' stead */
                 fly(op);
             else
-                hand_over(op);
+                fly_elsewhere(op);
         } else {
             if (result >= 0 && more) op->status = WEFT_EOF;
             if (result < 0) conclude(op, op->kind_ == FILE_SYNC ? file_system_sync_error(-result) : -result);
@@ -217,9 +225,7 @@ static void take_off(weft_file_op *op, lane_runtime *runtime) {
         fly(op);
         uring_collect(runtime, false); /* it may have been done at once */
     } else {
-        op->call_.op.run = file_fly;
-        tsan_release(op);
-        lane_finish(runtime, &op->call_.op);
+        fly_elsewhere(op);
     }
     errno = saved;
 }
