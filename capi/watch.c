@@ -16,6 +16,7 @@ enum {
     PERIOD_NEWS_NS = 100000, /* after something was queued where nothing was: if it is still behind the same op then, that one is stalled */
     PERIOD_ALERT_NS = 30000, /* for a while after a stall: who has blocked will block again */
     PERIOD_AGAIN_NS = 10000, /* the same, then */
+    PERIOD_BUSY_NS = 100000, /* the same, while none is asleep and some begin ops: a look costs what it takes to wake a thread, and they need the CPU */
     PERIOD_MAX_NS = 1000000, /* the first stall after a quiet time is seen within about two of these */
     ALERT_NS = 20000000,
     QUIET_NS = 50000000,     /* all parked for so long: sleep. Long enough that steady traffic never pays for waking us */
@@ -133,6 +134,7 @@ typedef struct watch_count {
     bool waits;    /* there is something to do that is not being done */
     bool news;     /* an idle worker may have soon */
     bool unsure;   /* some worker may turn out to be held up soon */
+    bool progress; /* some worker has begun an op since the last look */
     int64_t since; /* when the longest stall was first seen */
 } watch_count;
 
@@ -157,6 +159,7 @@ static watch_count watch_look(watch *w, lane_runtime *runtime, int64_t now) {
         }
         if (length >= 2 && view->backlog) count.found = true;
         uint64_t function = atomic_load_explicit(&worker->running, memory_order_relaxed);
+        count.progress = count.progress || ticks != view->ticks;
         if (ticks != view->ticks || function == 0) {
             view_end(w, view, runtime, i, now);
             *view = (watch_view){.ticks = ticks, .since = now, .queued = view->queued, .cpu_first = -1};
@@ -310,11 +313,15 @@ uint32_t lane_watch(lane_runtime *runtime) {
         if (idle && (count.found || unminded != 0)) {
             if (!count.found) lane_wake_one(runtime);
             w->period = PERIOD_MIN_NS;
-        } else if (!idle && count.waits && count.unsure) {
+        } else if (!idle && count.waits && count.unsure && !count.progress) {
             w->period = PERIOD_MIN_NS;
         } else {
             bool alert = now < w->alert_until, news = idle && count.news;
-            int64_t longest = alert ? PERIOD_ALERT_NS : news ? PERIOD_NEWS_NS : PERIOD_MAX_NS;
+            int64_t longest = PERIOD_MAX_NS;
+            if (alert)
+                longest = idle || !count.progress ? PERIOD_ALERT_NS : PERIOD_BUSY_NS;
+            else if (news)
+                longest = PERIOD_NEWS_NS;
             w->period = alert && news ? PERIOD_AGAIN_NS : w->period * 2 < longest ? w->period * 2 : longest;
         }
     }
