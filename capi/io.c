@@ -442,6 +442,21 @@ int weft_connect(weft_io *io, weft_descriptor descriptor, const weft_endpoint *e
     return io_start(io, descriptor, (io_request){.kind = IO_CONNECT, .endpoint = endpoint});
 }
 
+/* Asks the system for the end of an op that was requested to end, unless its holder does, who looks at the state after he has begun a transfer. He is
+ * in a call that does not block; the end of a transfer whose call has not returned is not asked for. seq_cst on the slot, behind the request. */
+static void io_ask_from_outside(lane_descriptor *descriptor, int direction, weft_io *io) {
+    uint64_t owner;
+    for (uint32_t spins = 0;; spins++) {
+        owner = atomic_load_explicit(&descriptor->slot[direction], memory_order_seq_cst) & LANE_SLOT_OWNER;
+        if (owner != LANE_SLOT_HELD || __atomic_load_n(&io->state_, __ATOMIC_SEQ_CST) != IO_CANCELLING) break;
+        lane_pause(spins);
+    }
+    if (owner != (uint64_t)(uintptr_t)io) return;
+    io_errors saved = io_errors_keep();
+    io_interrupt(atomic_load_explicit(&descriptor->system, memory_order_relaxed), io);
+    io_errors_restore(saved);
+}
+
 int weft_io_cancel(weft_io *io) {
     if (io == NULL) return WEFT_EINVAL;
     tsan_release(io);
@@ -457,12 +472,7 @@ int weft_io_cancel(weft_io *io) {
     void *place = __atomic_load_n(&io->descriptor_, __ATOMIC_SEQ_CST);
     lane_descriptor *descriptor = io_descriptor(place);
     if (IO_COMPLETES) {
-        /* Armed or not: the op's holder looks at the state after he has begun a transfer (core/transfer.go). */
-        if (descriptor != NULL) {
-            io_errors saved = io_errors_keep();
-            io_interrupt(atomic_load_explicit(&descriptor->system, memory_order_relaxed), io);
-            io_errors_restore(saved);
-        }
+        if (descriptor != NULL) io_ask_from_outside(descriptor, io_direction(place), io);
         return WEFT_OK;
     }
     if (descriptor != NULL && slot_withdraw(descriptor, &descriptor->slot[io_direction(place)], io)) {

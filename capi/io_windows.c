@@ -24,6 +24,7 @@ void io_errors_restore(io_errors errors) {
 /* NTSTATUS, as the first word of an OVERLAPPED has it. Not all of them are in a header that goes together with the others. */
 #define STATUS(number) UINT32_C(number)
 enum { PENDING = 0x103 };
+#define CANCELLED STATUS(0xC0000120)
 #define BUFFER_OVERFLOW STATUS(0x80000005) /* there was more than the buffer could take */
 
 _Static_assert(sizeof((weft_io *)NULL)->system_ == sizeof(OVERLAPPED), "system_ is the OVERLAPPED");
@@ -36,7 +37,7 @@ static inline OVERLAPPED *overlapped_of(weft_io *io) { return (OVERLAPPED *)io->
  * which the kernel's translation calls otherwise. */
 static int error_of(uint32_t status) {
     switch (status) {
-    case STATUS(0xC0000120): /* CANCELLED */
+    case CANCELLED:
     case STATUS(0x8000000A): /* HANDLES_CLOSED */ return ERROR_OPERATION_ABORTED;
     case STATUS(0xC0000236): /* CONNECTION_REFUSED */
     case STATUS(0xC00000BC): /* REMOTE_NOT_LISTENING */ return WSAECONNREFUSED;
@@ -233,7 +234,14 @@ io_attempt io_try(int32_t system, uint32_t hints, weft_io *io) {
 
 io_attempt io_collect(int32_t system, uint32_t hints, weft_io *io) {
     io_attempt attempt;
-    if (LANE_LIKELY(outcome(system, io, transfer_status(io), transfer_bytes(io), &attempt)) || system < 0) return attempt;
+    uint32_t status = transfer_status(io);
+    uint64_t bytes = transfer_bytes(io);
+    if (LANE_UNLIKELY(status == PENDING)) {
+        /* Wine 8 posts the packet of a transfer whose thread has ended, and does not write how that went. */
+        status = CANCELLED;
+        bytes = 0;
+    }
+    if (LANE_LIKELY(outcome(system, io, status, bytes, &attempt)) || system < 0) return attempt;
     return io_try(system, hints, io);
 }
 

@@ -357,9 +357,7 @@ func (t *DescriptorTable) Ready(data uint64, directions int, hangup bool, ready 
 func (t *DescriptorTable) cancelAll(cancelled *chain) {
 	t.each(func(d *DescriptorMemory) {
 		if t.completes {
-			if d.isBusy() {
-				t.poller.Interrupt(d.System.Load(), nil)
-			}
+			t.askForEnds(d)
 			return
 		}
 		for direction := range d.Slot {

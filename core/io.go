@@ -369,7 +369,7 @@ func (l *IOLane) Cancel(io *IO, queue func(op *Op)) (noted bool) {
 				// The request stands in the state. An op that waits is taken out; one that holds its slot looks again.
 				d, direction := io.where()
 				if d != nil && l.table.completes {
-					l.table.poller.Interrupt(d.System.Load(), io) // armed or not: transfer.go
+					l.table.askForEnd(d, direction, io)
 				} else if d != nil && d.nudge(direction) == addressOf(io) {
 					l.table.takeOut(d, direction, io, ECanceled, queue)
 				}

@@ -43,8 +43,7 @@ type Poller interface {
 	Deregister(system int32)
 	// Discard closes a descriptor. It is not registered any more, and no call on it is under way.
 	Discard(system int32)
-	// Interrupt asks the system to give up the transfer of an op, or with nil all of a descriptor, and tells true: its end will be reported, if
-	// there is one. A readiness poller has nothing under way and says false: the caller takes the op out of its slot. The op may have
+	// Interrupt asks the system to give up the transfer of an op, and tells true: its end will be reported. A readiness poller has nothing under way and says false: the caller takes the op out of its slot. The op may have
 	// ended meanwhile: the poller must not look into it, and system may be -1.
 	Interrupt(system int32, io *IO) bool
 	// Poll waits at most timeout nanoseconds (negative: for ever; 0: not at all) for an event or a wake, and reports what

@@ -14,8 +14,8 @@ package core
 // then the op is not given back to its owner: cancel, close and stop only ask the system to give the transfer up (Poller.Interrupt). So every transfer
 // that the system has begun is collected by who holds the slot, once, and a success is reported although somebody has asked for the end.
 //
-// Who asks for the end publishes his request first and asks the system second; who begins a transfer looks for requests after the call. One of the
-// two reaches the transfer. Model: docs/models/transfer.pml. Twin: capi/transfer.h, io.c and io_windows.c.
+// Who asks for the end publishes his request, waits until nobody holds the slot, and asks the system if the op is armed; who begins a transfer looks for
+// requests after the call. One of the two reaches the transfer, and nobody asks for the end of one whose call has not returned. Model: docs/models/transfer.pml. Twin: capi/transfer.h, io.c and io_windows.c.
 
 // Lend readies System for the transfer that Try begins next; status is what the system's first word says of one that has not ended.
 func (io *IO) Lend(status uint32) { io.System = [4]uint64{uint64(status)} }
@@ -67,6 +67,30 @@ func (l *IOLane) interrupt(d *DescriptorMemory, io *IO) bool {
 	return l.lent(io) && l.table.poller.Interrupt(d.System.Load(), io)
 }
 
+// askForEnd asks the system for the end of an op that was requested to end, unless its holder does. He is in a call that does not block.
+func (t *DescriptorTable) askForEnd(d *DescriptorMemory, direction int, io *IO) {
+	slot := &d.Slot[direction]
+	for spins := 0; slot.Load()&SlotOwner == SlotHeld && io.State.Load() == IOCancelling; spins++ {
+		rest(spins)
+	}
+	if slot.Load()&SlotOwner == addressOf(io) {
+		t.poller.Interrupt(d.System.Load(), io)
+	}
+}
+
+// askForEnds is askForEnd of all ops of a descriptor, for a runtime that stops: its state is published.
+func (t *DescriptorTable) askForEnds(d *DescriptorMemory) {
+	for direction := range d.Slot {
+		slot := &d.Slot[direction]
+		for spins := 0; slot.Load()&SlotOwner == SlotHeld; spins++ {
+			rest(spins)
+		}
+		if owner := slot.Load() & SlotOwner; owner != 0 && owner&SlotHeld == 0 {
+			t.poller.Interrupt(d.System.Load(), at[IO](owner))
+		}
+	}
+}
+
 // givenUp is what becomes of a transfer that the system gave up though nobody has asked for the end of this op: the descriptor was
 // closed; or a cancel was late, and hit what its op did next, which has moved nothing and is begun again (Wait).
 func (d *DescriptorMemory) givenUp(direction int, attempt Attempt) Attempt {
@@ -95,12 +119,7 @@ func (l *IOLane) discard(io *IO) {
 // state after it has claimed its slot.
 func (t *DescriptorTable) busy() (busy bool) {
 	t.each(func(d *DescriptorMemory) {
-		busy = busy || d.isBusy()
+		busy = busy || (d.Slot[Receive].Load()|d.Slot[Send].Load())&SlotOwner != 0
 	})
 	return busy
-}
-
-// isBusy is busy of one.
-func (d *DescriptorMemory) isBusy() bool {
-	return (d.Slot[Receive].Load()|d.Slot[Send].Load())&SlotOwner != 0
 }

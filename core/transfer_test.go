@@ -47,10 +47,13 @@ type completion struct {
 
 type interrupts struct {
 	*fakePoller
-	asked []*core.IO
+	mu    sync.Mutex
+	asked []*core.IO // guarded by mu
 }
 
 func (p *interrupts) Interrupt(_ int32, io *core.IO) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.asked = append(p.asked, io)
 	return true
 }
@@ -131,8 +134,14 @@ func TestTransferIsCancelled(t *testing.T) {
 		f.ends(io, c.result, c.bytes)
 	}
 	// While it is in its call: it asks for the end itself, and waits for it.
-	f.sockets.during = func(io *core.IO) { require.True(t, f.lane.Cancel(io, f.queue)) }
+	var cancels sync.WaitGroup
+	f.sockets.during = func(io *core.IO) {
+		cancels.Go(func() { f.lane.Cancel(io, func(*core.Op) { panic("it is the system's") }) })
+		eventually(t, func() bool { return io.State.Load() == core.IOCancelling }, "requested")
+	}
 	require.False(t, f.start(io, receive(10, 0)))
+	cancels.Wait()
+	require.Zero(t, f.d.Slot[core.Receive].Load()&core.SlotReady, "only a packet makes it ready")
 	require.NotEmpty(t, f.interrupted.asked)
 	require.Empty(t, f.work())
 	f.end(io, aborted, 0)
@@ -208,7 +217,7 @@ func TestTransferAndStop(t *testing.T) {
 	require.False(t, f.start(waiting, receive(10, 0)))
 	f.shared.State.Store(core.StateStopping)
 	require.Empty(t, f.CancelAll())
-	require.Equal(t, []*core.IO{nil}, f.interrupted.asked, "all of it")
+	require.Equal(t, []*core.IO{waiting}, f.interrupted.asked)
 	require.True(t, f.Busy())
 	_, err := f.lane.Start(sends, f.handle, core.Request{Kind: core.KindSend}, f.queue)
 	require.Equal(t, core.EStopped, err)

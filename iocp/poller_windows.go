@@ -120,11 +120,7 @@ func closeHandle(handle windows.Handle) {
 
 // Interrupt implements core.Poller. If the transfer has ended meanwhile the system does not find it.
 func (p *Poller) Interrupt(system int32, io *core.IO) bool {
-	var overlapped *windows.Overlapped
-	if io != nil {
-		overlapped = overlappedOf(io)
-	}
-	_ = windows.CancelIoEx(windows.Handle(system), overlapped)
+	_ = windows.CancelIoEx(windows.Handle(system), overlappedOf(io))
 	return true
 }
 

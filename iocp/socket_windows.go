@@ -152,6 +152,10 @@ func isReported(err error, io *core.IO) bool {
 // Collect implements core.Sockets.
 func (s Sockets) Collect(system int32, hints uint32, io *core.IO) core.Attempt {
 	status, bytes := io.Landed()
+	if status == statusPending {
+		// Wine 8 posts the packet of a transfer whose thread has ended, and does not write how that went.
+		status, bytes = uint32(windows.STATUS_CANCELLED), 0
+	}
 	attempt, again := outcome(system, io, status, bytes)
 	if again && system >= 0 {
 		return s.Try(system, hints, io)

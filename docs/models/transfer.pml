@@ -4,8 +4,8 @@
 /* check: -DPOLLERS=2 -DNOCLOSE expect: pass */
 /* check: -DNOCLOSE -DMUTANT_COMPLETE_AT_CANCEL expect: fail */
 /* check: -DNOCLOSE -DMUTANT_NUDGE expect: fail */
-/* check: -DNOCLOSE -DMUTANT_ASK_IF_ARMED expect: fail */
-/* check: -DSTOP -DNOCLOSE -DMUTANT_STOP_IF_ARMED expect: fail */
+/* check: -DNOCLOSE -DMUTANT_ASK_WITHOUT_WAITING expect: fail */
+/* check: -DSTOP -DNOCLOSE -DMUTANT_STOP_WITHOUT_WAITING expect: fail */
 /* check: -DNOCLOSE -DMUTANT_NO_LOOK expect: fail */
 /* check: -DNOCLOSE -DMUTANT_ARM_BLIND expect: fail */
 /* check: -DNOCLOSE -DMUTANT_LAND_LATE expect: fail */
@@ -308,11 +308,10 @@ proctype canceller() {
 			:: else fi
 		}
 #else
-#ifdef MUTANT_ASK_IF_ARMED
-		hit = (owner == ARMED);
-#else
-		hit = 1;
+#ifndef MUTANT_ASK_WITHOUT_WAITING
+		(owner != HELD || state[0] != CANCELLING);
 #endif
+		hit = (owner == ARMED);
 #endif
 		/* Which may have ended, and the next op stand in its place. */
 		if
@@ -353,11 +352,10 @@ proctype stopper() {
 	bit hit;
 	asked[0] = 1; asked[1] = 1;
 	stopping = 1;
-#ifdef MUTANT_STOP_IF_ARMED
-	hit = (owner == ARMED);
-#else
-	hit = (owner != FREE);
+#ifndef MUTANT_STOP_WITHOUT_WAITING
+	(owner != HELD);
 #endif
+	hit = (owner == ARMED);
 	if
 	:: hit -> interrupt(0); interrupt(1);
 	:: else fi;

@@ -41,6 +41,8 @@ int weft_schedule_local(weft_runtime runtime, void *runnable, int behind) {
     return WEFT_ENOTWORKER;
 }
 
+void lane_pause(uint32_t spins) { (void)spins; }
+
 LANE_COLD void lane_enter_contended(lane_worker *worker) { (void)worker; }
 
 #if defined(_WIN32)
