@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -106,8 +107,9 @@ func (q question) answer(ctx context.Context) ([]C.weft_endpoint, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// Go's own resolver: getaddrinfo could neither be cancelled nor be linked into an archive.
-	resolver := &net.Resolver{PreferGo: true}
+	// Go's own resolver: getaddrinfo could neither be cancelled nor be linked into an archive. On Windows the system's, which alone knows
+	// what is configured; to be linked it needs nothing, and when cancelled it is left to itself.
+	resolver := &net.Resolver{PreferGo: runtime.GOOS != "windows" || q.server.IsValid()}
 	if q.server.IsValid() {
 		resolver.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, q.server.String())

@@ -130,11 +130,15 @@ function(weft_add_go_library shared archive implib)
     string(SHA256 hash "${hashes}")
     set(WEFT_CGO_CFLAGS "${WEFT_CGO_CFLAGS} -DWEFT_HEADERS=0x${hash}")
 
-    # netgo: names are resolved by Go, and not by getaddrinfo, which would have to be linked to.
+    # netgo: names are resolved by Go, and not by getaddrinfo, which would have to be linked to. Windows has its own way, by system calls.
+    set(tags -tags=netgo)
+    if(WIN32)
+        set(tags "")
+    endif()
     # -O2 -g stays: the default of cgo, which CGO_CFLAGS would otherwise replace.
     set(go "${CMAKE_COMMAND}" -E env ${weft_go_environment} "CC=${CMAKE_C_COMPILER}"
         "CGO_CFLAGS=-O2 -g ${WEFT_CGO_CFLAGS}" "CGO_LDFLAGS=-O2 -g ${WEFT_CGO_LDFLAGS}"
-        "${WEFT_GO}" build -tags=netgo -trimpath -buildvcs=false ${weft_go_overlay} ${WEFT_GO_FLAGS})
+        "${WEFT_GO}" build ${tags} -trimpath -buildvcs=false ${weft_go_overlay} ${WEFT_GO_FLAGS})
 
     # The Go linker runs the C compiler in a folder of its own, so the paths of files are absolute; they
     # stand in quotes of their own because -ldflags and -extldflags are each split at spaces.

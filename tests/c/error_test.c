@@ -57,6 +57,17 @@ static void system_errors_translate(void **state)
 {
     (void)state;
     assert_int_equal(weft_error_from_os(0), WEFT_OK);
+#if defined(_WIN32)
+    assert_int_equal(weft_error_from_os(WSAECONNREFUSED), WEFT_ECONNREFUSED);
+    assert_int_equal(weft_error_from_os(WSAECONNRESET), WEFT_ECONNRESET);
+    assert_int_equal(weft_error_from_os(WSAENOTCONN), WEFT_ENOTCONN);
+    assert_int_equal(weft_error_from_os(WSAEADDRINUSE), WEFT_EADDRINUSE);
+    assert_int_equal(weft_error_from_os(WSAEMFILE), WEFT_ELIMIT);
+    assert_int_equal(weft_error_from_os(WSAENETUNREACH), WEFT_EUNREACH);
+    assert_int_equal(weft_error_from_os(WSAEACCES), WEFT_EACCES);
+    assert_int_equal(weft_error_from_os(ERROR_FILE_NOT_FOUND), WEFT_ENOENT);
+    assert_int_equal(weft_error_from_os(ERROR_OPERATION_ABORTED), WEFT_ECANCELED);
+#else
     assert_int_equal(weft_error_from_os(ECONNREFUSED), WEFT_ECONNREFUSED);
     assert_int_equal(weft_error_from_os(ECONNRESET), WEFT_ECONNRESET);
     assert_int_equal(weft_error_from_os(EPIPE), WEFT_EPIPE);
@@ -66,6 +77,7 @@ static void system_errors_translate(void **state)
     assert_int_equal(weft_error_from_os(EMFILE), WEFT_ELIMIT);
     assert_int_equal(weft_error_from_os(ENETUNREACH), WEFT_EUNREACH);
     assert_int_equal(weft_error_from_os(EACCES), WEFT_EACCES);
+#endif
     assert_int_equal(weft_error_from_os(123456), WEFT_ESYSTEM);
 }
 

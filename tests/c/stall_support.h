@@ -7,7 +7,11 @@
 
 #include "support.h"
 
+#if defined(_WIN32)
+#include <tlhelp32.h>
+#else
 #include <dirent.h>
+#endif
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,11 +28,20 @@ static inline weft_runtime start_with(weft_runtime_config config)
 static inline long threads_now(void)
 {
     long count = 0;
+#if defined(_WIN32)
+    HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+    THREADENTRY32 one = {.dwSize = sizeof one};
+    for (BOOL there = Thread32First(all, &one); there; there = Thread32Next(all, &one))
+        count += one.th32OwnerProcessID == GetCurrentProcessId();
+    CloseHandle(all);
+    return count;
+#else
     DIR *tasks = opendir("/proc/self/task");
     assert_non_null(tasks);
     while (readdir(tasks) != NULL) count++;
     closedir(tasks);
     return count - 2;
+#endif
 }
 
 /* Waits until a condition holds. The bound is only there to end a test that has failed. */

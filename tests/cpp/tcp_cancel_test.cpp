@@ -233,5 +233,10 @@ TEST_CASE("tcp cancel: a runtime that stops ends every wait, and closes every de
         CHECK(weft_recv(&io, connections[0].server.native(), bytes.data(), 1, 0) < 0);
     }
     runtime = make_runtime(1); // destroys the one that was stopped
+#if defined(_WIN32)
+    DWORD flags;
+    CHECK_FALSE(GetHandleInformation(reinterpret_cast<HANDLE>(system), &flags));
+#else
     CHECK(fcntl(static_cast<int>(system), F_GETFD) < 0);
+#endif
 }

@@ -17,7 +17,7 @@ for pipeline in 1 16; do
         '^latency us +p50 [0-9.]+  p90 [0-9.]+  p99 [0-9.]+  p99\.9 [0-9.]+  max [0-9.]+$' \
         '^errors +connect 0, send 0, receive 0, malformed 0, unanswered 0$' \
         '^scheduler +ops [1-9][0-9]*, crossings [1-9]'
-    sed -nE 's/^latency us +p50 ([0-9.]+)  p90 ([0-9.]+)  p99 ([0-9.]+)  p99\.9 ([0-9.]+)  max ([0-9.]+)$/\1 \2 \3 \4 \5/p' "$work/load" |
+    tr -d '\r' <"$work/load" | sed -nE 's/^latency us +p50 ([0-9.]+)  p90 ([0-9.]+)  p99 ([0-9.]+)  p99\.9 ([0-9.]+)  max ([0-9.]+)$/\1 \2 \3 \4 \5/p' |
         awk '$1 > 0 && $1 <= $2 && $2 <= $3 && $3 <= $4 && $4 <= $5 {ok = 1} END {exit !ok}' || fail "percentiles are out of order"
 done
 "$load" --connections 2 --duration 1 --workers 1 "localhost:$port/" >"$work/load" || fail "a name"
@@ -27,7 +27,7 @@ code=0
 [ "$code" -eq 1 ] || fail "404s gave $code"
 expect "$work/load" '^responses +([1-9][0-9]*) \(2xx 0, other \1\)'
 
-kill -TERM "$background"
+signal TERM "$background"
 ended "$background" || fail "the server ended with $?"
 code=0
 "$load" --connections 3 --duration 5 "127.0.0.1:$port/" >"$work/load" || code=$?

@@ -16,7 +16,7 @@ start() {
 
 # stop SIGNAL: the server ends with 0 and tells its statistics
 stop() {
-    kill "-$1" "$server"
+    signal "$1" "$server"
     ended "$server" || fail "the server ended with $?"
     expect "$work/out" '^stopping$' '^requests [0-9]+$' '^ops_run [1-9][0-9]*$' '^crossings [1-9][0-9]*$' '^descriptors 0$'
     [ ! -s "$work/err" ] || fail "the server complained"
@@ -115,8 +115,8 @@ ended "$load" || fail "http_load ended with $?"
 wait "$idle" || fail "the idle connection was not closed"
 [ ! -s "$work/idle" ] || fail "the idle connection was sent something"
 expect "$work/load" '^responses +[1-9][0-9]* \(2xx [1-9][0-9]*, other 0\)' '^errors +connect 16, send 0, receive 0, malformed 0, unanswered 0$'
-answered=$(sed -nE 's/^responses +([0-9]+).*/\1/p' "$work/load")
-served=$(sed -nE 's/^requests ([0-9]+)$/\1/p' "$work/out")
+answered=$(tr -d '\r' <"$work/load" | sed -nE 's/^responses +([0-9]+).*/\1/p')
+served=$(tr -d '\r' <"$work/out" | sed -nE 's/^requests ([0-9]+)$/\1/p')
 [ "$answered" -eq "$served" ] || fail "$served requests were served, $answered answers arrived"
 
 # ---- options

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/functions"
 "$(program timers)" >"$work/out"
 at_least() {
-    told=$(sed -nE "s/^$1\$/\\1/p" "$work/out")
+    told=$(tr -d '\r' <"$work/out" | sed -nE "s/^$1\$/\\1/p")
     [ -n "$told" ] && [ "$told" -ge "$2" ] || fail "'$1' is '$told', not at least $2"
 }
 at_least 'a pause of 15 ms took ([0-9]+) ms' 15

@@ -6,6 +6,7 @@
 package ends
 
 // #cgo CFLAGS: -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I${SRCDIR}/../../../include
+// #cgo windows CFLAGS: -DWEFT_STATIC
 // #include <stdlib.h>
 // #include "cancel_host.h"
 // #include "ends.h"
