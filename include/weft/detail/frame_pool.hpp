@@ -18,6 +18,10 @@
 #include <cstdint>
 #include <new>
 
+#if defined(__MINGW32__) && !defined(__clang__)
+#include <pthread.h>
+#endif
+
 #include "short_lock.hpp"
 #include "tsan.hpp"
 
@@ -267,9 +271,28 @@ struct frame_cache_guard {
     void touch() const noexcept {}
 };
 
+#if defined(__MINGW32__) && !defined(__clang__)
+// GCC emulates thread-local variables here, and frees those of a thread before their destructors run: both are done by keys of the thread
+// library's, which are ended in the order in which they were made. So the guard has a key of its own, made before there is any other.
+inline pthread_key_t frame_cache_key;
+inline bool frame_cache_keyed = false;
+
+extern "C" inline void weft_detail_frame_cache_end(void *) { const frame_cache_guard guard; }
+
+[[gnu::constructor(101)]] static void frame_cache_key_make() {
+    frame_cache_keyed = frame_cache_keyed || pthread_key_create(&frame_cache_key, weft_detail_frame_cache_end) == 0;
+}
+#endif
+
 inline void frame_cache_arm() noexcept {
+#if defined(__MINGW32__) && !defined(__clang__)
+    if (frame_cache_keyed) {
+        pthread_setspecific(frame_cache_key, &frame_cache_key);
+    }
+#else
     static thread_local frame_cache_guard guard;
     guard.touch();
+#endif
     this_thread_frames.armed = true;
 }
 
