@@ -276,11 +276,20 @@ struct frame_cache_guard {
 // library's, which are ended in the order in which they were made. So the guard has a key of its own, made before there is any other.
 inline pthread_key_t frame_cache_key;
 inline bool frame_cache_keyed = false;
+inline std::atomic<bool> frame_cache_exits{false}; // the process does
 
-extern "C" inline void weft_detail_frame_cache_end(void *) { const frame_cache_guard guard; }
+// A process that exits ends its other threads where they are, maybe inside a lock of the depot, and then calls this for the last one.
+extern "C" inline void weft_detail_frame_cache_end(void *) {
+    if (!frame_cache_exits.load(std::memory_order_relaxed)) {
+        const frame_cache_guard guard;
+    }
+}
 
 [[gnu::constructor(101)]] static void frame_cache_key_make() {
-    frame_cache_keyed = frame_cache_keyed || pthread_key_create(&frame_cache_key, weft_detail_frame_cache_end) == 0;
+    if (!frame_cache_keyed) {
+        frame_cache_keyed = pthread_key_create(&frame_cache_key, weft_detail_frame_cache_end) == 0 &&
+                            std::atexit([] { frame_cache_exits.store(true, std::memory_order_relaxed); }) == 0;
+    }
 }
 #endif
 
