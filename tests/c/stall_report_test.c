@@ -98,6 +98,11 @@ static void a_lost_cpu_is_no_stall(void **state)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
     printf("ops %llu, stalls %llu, dismissed %llu, replacements %llu\n", (unsigned long long)stats.ops_run,
            (unsigned long long)stats.stalls, (unsigned long long)stats.stalls_dismissed, (unsigned long long)stats.replacements);
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return; /* its runtime has locks that ops wait for, and whose holder may have lost its CPU: then a worker is blocked indeed */
+#endif
+#endif
     assert_int_equal(stats.stalls, 0);
     assert_int_equal(stats.replacements, 0);
 }
