@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -47,12 +48,16 @@ static int make_folder(void **state)
     return mkdtemp(folder) == NULL;
 }
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
 static int remove_folder(void **state)
 {
     (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return weft_runtime_destroy(runtime) != WEFT_OK || system(command) != 0;
+    return weft_runtime_destroy(runtime) != WEFT_OK || nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0;
 }
 
 static const char *path_of(const char *name)
