@@ -229,7 +229,7 @@ static bool lane_drain(lane_worker *worker, lane_runtime *runtime) {
     for (weft_op *op = oldest; op != NULL;) {
         lane_enter(worker);
         for (int i = 0; i < DRAIN_BATCH && op != NULL; i++) {
-            weft_op *newer = op->next_; /* before a thief can run it */
+            weft_op *newer = op->next_;
             lane_ring_put(&worker->injected, (uint64_t)(uintptr_t)op);
             op = newer;
         }

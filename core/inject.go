@@ -73,7 +73,7 @@ func (r *RuntimeMemory) Drain(l Lane, m Memory, w *WorkerMemory) (count uint64) 
 	for op := oldest; op != 0; {
 		w.Enter(l)
 		for i := 0; i < drainBatch && op != 0; i++ {
-			newer := at[Op](op).Next // before a thief can run it
+			newer := at[Op](op).Next
 			w.Injected.put(m, op)
 			op = newer
 		}
