@@ -28,6 +28,7 @@ static void lane_rouse(lane_worker *worker) { lane_futex_wake(&worker->life); }
 
 static void lane_end_watch(lane_runtime *runtime) {
 	atomic_store_explicit(&runtime->monitor, LANE_MONITOR_ENDS, memory_order_seq_cst);
+	WEFT_TEST_DELAY(lane_watch_to_end);
 	lane_futex_wake(&runtime->monitor);
 }
 */

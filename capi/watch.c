@@ -286,11 +286,13 @@ uint32_t lane_watch(lane_runtime *runtime) {
     watch *w = &watches[runtime - lane_table];
     for (;;) {
         watch_sleep(w, runtime);
+        WEFT_TEST_DELAY(lane_watch_looks);
         int64_t now = lane_now();
         bool idle = lane_any_idle(runtime);
         watch_count count = watch_look(w, runtime, now);
         /* After the look: every stall that was counted is told of when it is over. */
         if (atomic_load_explicit(&runtime->monitor, memory_order_seq_cst) == LANE_MONITOR_ENDS) return LANE_STOP;
+        WEFT_TEST_DELAY(lane_watch_looked);
         /* Before the judging, which asks the system and takes longer than all the rest. */
         if (idle && count.found) lane_wake_one(runtime);
         watch_judge(w, runtime, now, idle, &count);

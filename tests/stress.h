@@ -2,7 +2,8 @@
  *
  * stress.h: what the stress tests share, in C and in C++: the seed, which is printed and which WEFT_SEED repeats; the number of
  * rounds, which WEFT_TEST_SCALE multiplies (2000 gives 24 million single submits and a million stops); the three crowds in
- * which each scenario runs; and a watchdog that tells the state of one that stands still, and ends the program.
+ * which each scenario runs; a watchdog that tells the state of one that stands still, and ends the program; and, in builds with
+ * delays, a monitor that stands still, too: it mends a lost wake within a millisecond, and nobody would ever notice one.
  */
 #ifndef WEFT_TESTS_STRESS_H
 #define WEFT_TESTS_STRESS_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +61,8 @@ static struct {
     long progress;
     uint64_t runtime; /* handle of the runtime at work */
     int ends;
+    int unwatched; /* the monitors stand still */
+    long ended;    /* runtimes whose monitors were told to end */
     uint64_t seed;
     const char *scenario;
 } stress;
@@ -103,10 +107,40 @@ static inline void *stress_watchdog(void *unused)
     return unused;
 }
 
+#if defined(WEFT_TEST_DELAYS)
+#if defined(__cplusplus)
+extern "C"
+#endif
+void weft_test_set_at_point(void (*at_point)(const char *point));
+
+/* Called at the delay points (capi/delay.h): keeps monitors from what they would find, but not from their end. One that was told
+ * to end before it looked sees that; one that was told later sees the count, which comes after. */
+static inline void stress_at_point(const char *point)
+{
+    static __thread long ended;
+    if (strcmp(point, "lane_watch_looks") == 0) ended = __atomic_load_n(&stress.ended, __ATOMIC_SEQ_CST);
+    if (strcmp(point, "lane_watch_to_end") == 0) __atomic_fetch_add(&stress.ended, 1, __ATOMIC_SEQ_CST);
+    if (strcmp(point, "lane_watch_looked") != 0) return;
+    while (__atomic_load_n(&stress.unwatched, __ATOMIC_SEQ_CST) && __atomic_load_n(&stress.ended, __ATOMIC_SEQ_CST) == ended) {
+        struct timespec moment = {0, 200000};
+        nanosleep(&moment, NULL);
+    }
+}
+
+/* Scenarios whose ops hold workers up begin with stress_unwatch(0): they need the monitor. */
+static inline void stress_unwatch(int unwatched)
+{
+    weft_test_set_at_point(stress_at_point);
+    __atomic_store_n(&stress.unwatched, unwatched, __ATOMIC_SEQ_CST);
+}
+#else
+static inline void stress_unwatch(int unwatched) { (void)unwatched; }
+#endif
+
 typedef void (*stress_scenario)(uint32_t workers, uint64_t *random);
 
-/* Runs a scenario on one CPU, on two, and with four times as many workers as CPUs. Worker threads inherit the set. Returns 0,
- * or what went wrong with the system. */
+/* Runs a scenario on one CPU, on two, and with four times as many workers as CPUs. Worker threads inherit the set. A coin of
+ * the seed decides whether the monitor stands still. Returns 0, or what went wrong with the system. */
 static inline int stress_in_all_crowds(const char *name, stress_scenario scenario)
 {
     cpu_set_t all, one, two;
@@ -135,7 +169,9 @@ static inline int stress_in_all_crowds(const char *name, stress_scenario scenari
         uint64_t random = stress.seed + i * UINT64_C(0x9e3779b97f4a7c15);
         if (random == 0) random = 1;
         bad = sched_setaffinity(0, sizeof(cpu_set_t), crowds[i].set) != 0;
+        stress_unwatch(stress_below(&random, 2) == 0);
         if (bad == 0) scenario(crowds[i].workers, &random);
+        stress_unwatch(0);
         bad |= sched_setaffinity(0, sizeof all, &all) != 0;
     }
     __atomic_store_n(&stress.ends, 1, __ATOMIC_RELAXED);

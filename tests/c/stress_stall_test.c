@@ -129,6 +129,7 @@ static crowd *begin(uint32_t workers, uint64_t *random, long runs)
 
 static void storms(uint32_t workers, uint64_t *random)
 {
+    stress_unwatch(0);
     long before = threads_now();
     crowd *c = begin(workers, random, 40 * stress_scale());
     pthread_t canceller;
@@ -153,6 +154,7 @@ static void storms(uint32_t workers, uint64_t *random)
 
 static void stops(uint32_t workers, uint64_t *random)
 {
+    stress_unwatch(0);
     long before = threads_now();
     for (long round = 0; round < 15 * stress_scale(); round++) {
         crowd *c = begin(workers, random, INT32_MAX);

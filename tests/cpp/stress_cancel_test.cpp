@@ -43,6 +43,7 @@ void yield(std::uint32_t workers, std::uint64_t *random) {
 }
 
 void check_in_a_loop(std::uint32_t workers, std::uint64_t *random) {
+    stress_unwatch(0);
     until_cancelled(workers, random, [](arena &) { return weft::this_task::throw_if_cancelled(); });
 }
 
