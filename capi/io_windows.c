@@ -253,8 +253,8 @@ void io_interrupt(int32_t system, weft_io *io) { CancelIoEx(handle_of(system), o
 uint32_t io_kind_of(int32_t system) {
     WSAPROTOCOL_INFOW info;
     int size = sizeof info;
-    if (getsockopt(socket_of(system), SOL_SOCKET, SO_PROTOCOL_INFOW, (char *)&info, &size) != 0)
-        return WSAGetLastError() == WSAENOTSOCK ? IO_HINT_FILE : 0;
+    /* Whatever the error says: of a number that was once a socket's, Wine does not say that it is none. */
+    if (getsockopt(socket_of(system), SOL_SOCKET, SO_PROTOCOL_INFOW, (char *)&info, &size) != 0) return IO_HINT_FILE;
     return info.iSocketType == SOCK_STREAM && info.iProtocol == IPPROTO_TCP ? IO_HINT_STREAM : 0;
 }
 

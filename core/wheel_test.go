@@ -106,7 +106,9 @@ func TestWheelAgainstList(t *testing.T) {
 				delete(pending, fired)
 			}
 			for _, deadline := range pending {
-				require.Greater(t, deadline+tick, now, "nothing that is due by a tick is left")
+				if deadline+tick <= now { // a call of require for each would take most of the test's time
+					require.Fail(t, "something that is due by a tick is left")
+				}
 			}
 		case isPending && random.IntN(2) == 0:
 			w.Unlink(l, timer)

@@ -97,9 +97,16 @@ func (f *fixture) op(n int) *op {
 }
 
 func (o *op) start(handle uint64, kind uint16) (done bool) {
+	o.f.Helper()
 	done, err := o.f.lane.Start(o.IO, handle, core.Request{Kind: kind, Data: core.AddressOf(&o.memory[0]), Length: uint64(len(o.memory))}, o.f.add)
 	require.NoError(o.f, err)
 	return done
+}
+
+// waits starts an op that must not be done at once.
+func (o *op) waits(handle uint64, kind uint16) {
+	o.f.Helper()
+	require.False(o.f, o.start(handle, kind), "done at once: status %d, the system's %d, %d bytes", o.Status, o.OSError, o.Count)
 }
 
 // work runs what is queued, and tells whether this op is complete.
@@ -119,7 +126,7 @@ func (o *op) ends(status core.Error, text string) {
 		require.True(o.f, time.Now().Before(deadline), "it never ended")
 		o.f.poller.Poll(int64(20*time.Millisecond), o.f.add)
 	}
-	require.EqualValues(o.f, status, o.Status)
+	require.EqualValues(o.f, status, o.Status, "the system's: %d", o.OSError)
 	require.Equal(o.f, text, string(o.memory[:o.Count]))
 }
 
@@ -285,7 +292,7 @@ func TestOverlappedIsTheSystemsUntilThePacket(t *testing.T) {
 			ours, _ := pair(t)
 			handle := f.adopt(ours)
 			o := f.op(4)
-			require.False(t, o.start(handle, core.KindReceive))
+			o.waits(handle, core.KindReceive)
 			if end == core.ECanceled {
 				require.True(t, f.lane.Cancel(o.IO, f.add))
 			} else {
@@ -305,7 +312,7 @@ func TestCancelLosesNothing(t *testing.T) {
 	handle := f.adopt(ours)
 	for range 200 {
 		o := f.op(1)
-		require.False(t, o.start(handle, core.KindReceive))
+		o.waits(handle, core.KindReceive)
 		var both sync.WaitGroup
 		both.Go(func() { writeAll(t, peer, []byte("x")) })
 		f.lane.Cancel(o.IO, f.add)

@@ -104,9 +104,9 @@ func (Sockets) Close(system int32) { closeHandle(windows.Handle(system)) }
 func (Sockets) Kind(system int32) uint32 {
 	info, err := protocolOf(windows.Handle(system))
 	switch {
-	case err == windows.WSAENOTSOCK:
+	case err != nil: // whatever it says: of a number that was once a socket's, Wine does not say that it is none
 		return core.HintFile
-	case err == nil && isTCP(info):
+	case isTCP(info):
 		return core.HintStream
 	}
 	return 0
