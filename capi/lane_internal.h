@@ -43,6 +43,7 @@ void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle *
 /* Waits for something to do. out_of_reach counts the times in a row that others had something which could not be taken; 0 at first. Returns 0: look
  * for ops again; else a reason for Go. */
 uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach);
+void lane_polled(lane_runtime *runtime, lane_worker *worker, uint32_t count, bool woken); /* the end of lane_poll: woken in a turn of a busy worker */
 
 /* watch.c */
 uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until there is something that only Go can do */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * os.h: what the lane and its neighbours need of the operating system. os_linux.c and os_windows.c keep it. Each call leaves the
- * caller's errno, and on Windows its last error, as they are: ops may look at them.
+ * os.h: what the lane and its neighbours need of the operating system. os_linux.c and os_windows.c keep it; what they share is in os.c. Each call
+ * leaves the caller's errno, and on Windows its last error, as they are: ops may look at them.
  */
 #ifndef WEFT_OS_H
 #define WEFT_OS_H
@@ -22,7 +22,10 @@
 /* Time and waiting. */
 int64_t lane_now(void); /* monotonic ns */
 void lane_barrier(void);
+void lane_barrier_of_all(void); /* where lane_asymmetric says that there is one */
 void lane_pause(uint32_t spins);
+void lane_yield(void);
+void lane_nap(int64_t ns); /* about so long, below 1 s */
 void lane_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns); /* INT64_MAX: no deadline */
 void lane_futex_wake(_Atomic uint32_t *word);
 void lane_sleep_sharply(void); /* the calling thread's sleeps end in time, at the cost of wakes */

@@ -24,8 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-bool lane_asymmetric;
-
 /* A forked child has none of the threads: it must not queue anything, and its calls say so. */
 static void lane_after_fork(void) {
     lane_self = NULL;
@@ -45,27 +43,14 @@ int64_t lane_now(void) {
 
 int64_t weft_now_ns(void) { return lane_now(); }
 
-/* A full barrier in every running thread of the process. Partner: lane_enter. */
-void lane_barrier(void) {
-    if (lane_asymmetric)
-        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    else
-        atomic_thread_fence(memory_order_seq_cst);
-    WEFT_TEST_DELAY(lane_barrier_passed);
-}
+void lane_barrier_of_all(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
 
-/* Waits for another thread's short section: first by the CPU's pause, then by giving the CPU away, since on a crowded machine that thread
- * may have lost it, and at last by sleeping, since it may be one of lower priority. */
-void lane_pause(uint32_t spins) {
-    if (spins < 64) {
-        lane_relax();
-    } else if (spins < 1024) {
-        sched_yield();
-    } else {
-        int saved = errno;
-        nanosleep(&(struct timespec){.tv_nsec = 50000L * (spins / 1024 < 40 ? spins / 1024 : 40)}, NULL);
-        errno = saved;
-    }
+void lane_yield(void) { sched_yield(); }
+
+void lane_nap(int64_t ns) {
+    int saved = errno;
+    nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+    errno = saved;
 }
 
 /* Sleeps while *word == expected, until a wake, the deadline, a signal, or for no reason. errno is kept: sleeps happen between ops, whose

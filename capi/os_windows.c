@@ -17,7 +17,6 @@
 
 WINBASEAPI HRESULT WINAPI SetThreadDescription(HANDLE thread, PCWSTR description); /* not in all headers */
 
-bool lane_asymmetric;
 
 static int64_t ticks_per_second, ns_per_tick; /* of the performance counter; the second is 0 when it is no whole number */
 
@@ -53,24 +52,14 @@ int64_t lane_now(void) {
 
 int64_t weft_now_ns(void) { return lane_now(); }
 
-/* A full barrier in every running thread of the process. Partner: lane_enter. */
-void lane_barrier(void) {
-    if (lane_asymmetric)
-        FlushProcessWriteBuffers();
-    else
-        atomic_thread_fence(memory_order_seq_cst);
-    WEFT_TEST_DELAY(lane_barrier_passed);
-}
+void lane_barrier_of_all(void) { FlushProcessWriteBuffers(); }
 
-/* Waits for another thread's short section, as os_linux.c does. */
-void lane_pause(uint32_t spins) {
-    if (spins < 64) {
-        lane_relax();
-    } else if (spins < 1024) {
-        SwitchToThread();
-    } else {
-        Sleep(1);
-    }
+void lane_yield(void) { SwitchToThread(); }
+
+/* Sleep counts in whole ticks of the system's. */
+void lane_nap(int64_t ns) {
+    (void)ns;
+    Sleep(1);
 }
 
 /* Milliseconds until a deadline: up, so that no sleep is early. */

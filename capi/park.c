@@ -89,6 +89,22 @@ void lane_wake(lane_runtime *runtime, lane_worker *worker) {
     if (atomic_fetch_and_explicit(&runtime->idle[worker->index / 64], ~bit, memory_order_seq_cst) & bit) lane_notify(runtime, worker);
 }
 
+/* A wake is for the keeper, who sleeps in the poller (lane_notify). He may have come after a busy worker looked for one (lane_check) and took his
+ * turn, and would sleep on without the wake that was taken there, while nobody wakes another: so it is handed on. It was written after he was
+ * announced, and the event has brought that along. A keeper who comes later, or was woken by something else, is woken once too often. Mutant
+ * WAKE_SWALLOWED. */
+void lane_polled(lane_runtime *runtime, lane_worker *worker, uint32_t count, bool woken) {
+    if (woken) {
+        uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
+        if (keeper != 0 && keeper != worker->index + 1) lane_poll_wake(runtime);
+    }
+    if (count != 0) {
+        lane_count(&worker->io_events, count);
+        /* So that nobody polls again while the ops which come out of this run. */
+        atomic_store_explicit(&runtime->polled_at, lane_now(), memory_order_relaxed);
+    }
+}
+
 static int64_t lane_earliest(const lane_runtime *runtime) {
     int64_t earliest = INT64_MAX;
     for (uint32_t i = 0; i < lane_active(runtime); i++) {
@@ -109,19 +125,14 @@ static bool lane_was_given(const lane_worker *worker) {
            atomic_load_explicit(&worker->injected.head, memory_order_relaxed);
 }
 
-static bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime *runtime) {
-    for (uint32_t i = 0; i < lane_active(runtime); i++)
-        if (i != worker->index && lane_has_backlog(lane_worker_at(runtime, i))) return true;
-    return false;
-}
-
-/* Whether there is one that a thief would get at now. An owner that has lost its CPU inside its queue section, or another thief, keeps it from
- * everybody for a while; waiting for that here costs no crossing. Only a hint. */
-static bool lane_loot_in_reach(const lane_worker *worker, const lane_runtime *runtime) {
+/* Whether another worker has a backlog; in_reach: one that a thief would get at now. An owner that has lost its CPU inside its queue section, or
+ * another thief, keeps it from everybody for a while; waiting for that here costs no crossing. That is only a hint. */
+static bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime *runtime, bool in_reach) {
     for (uint32_t i = 0; i < lane_active(runtime); i++) {
         const lane_worker *other = lane_worker_at(runtime, i);
-        if (i != worker->index && lane_has_backlog(other) && atomic_load_explicit(&other->turn, memory_order_relaxed) == 0 &&
-            atomic_load_explicit(&other->thief, memory_order_relaxed) == 0)
+        if (i != worker->index && lane_has_backlog(other) &&
+            (!in_reach || (atomic_load_explicit(&other->turn, memory_order_relaxed) == 0 &&
+                           atomic_load_explicit(&other->thief, memory_order_relaxed) == 0)))
             return true;
     }
     return false;
@@ -146,7 +157,7 @@ static bool lane_spin(lane_worker *worker, lane_runtime *runtime) {
             lane_relax();
             found = atomic_load_explicit(&runtime->inject, memory_order_relaxed) > LANE_INJECT_CLOSED;
         }
-        found = found || lane_backlog_elsewhere(worker, runtime) || lane_stopping(runtime);
+        found = found || lane_backlog_elsewhere(worker, runtime, false) || lane_stopping(runtime);
     } while (!found && lane_now() < until);
     /* seq_cst: a producer that saw spinning != 0 published before the second look that lane_park takes after this. */
     atomic_fetch_sub_explicit(&runtime->spinning, 1, memory_order_seq_cst);
@@ -211,8 +222,8 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
 
 uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    bool backlog = lane_backlog_elsewhere(worker, runtime);
-    if (backlog && lane_loot_in_reach(worker, runtime)) {
+    bool backlog = lane_backlog_elsewhere(worker, runtime, false);
+    if (backlog && lane_backlog_elsewhere(worker, runtime, true)) {
         *out_of_reach = 0;
         return LANE_STEAL;
     }
@@ -224,13 +235,14 @@ uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
     }
     *out_of_reach = 0;
     if (lane_spin(worker, runtime)) return 0;
+    WEFT_TEST_DELAY(lane_park_begins);
 
     atomic_store_explicit(&worker->park, LANE_ANNOUNCED, memory_order_relaxed);
     /* The announcement. seq_cst, against lane_inject's exchange: see there. The park word is visible to whoever sees the bit. */
     atomic_fetch_or_explicit(&runtime->idle[worker->index / 64], lane_bit(worker), memory_order_seq_cst);
     WEFT_TEST_DELAY(lane_park_announced);
     uint32_t reason = 0;
-    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
+    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime, false)) {
         WEFT_TEST_DELAY(lane_park_looked);
         int64_t slept_at = lane_now();
         uint32_t nobody = 0;

@@ -104,19 +104,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker, behind);
     }
     if (flown) count += uring_collect(runtime, behind);
-    /* A wake is for the keeper, who sleeps in here (lane_notify). He may have come after this worker looked for one (lane_check),
-     * and would sleep on without it, while nobody wakes another: so it is handed on. It was written after he was announced, and
-     * the event has brought that along. A keeper who comes later, or was woken by something else, is woken once too often. Mutant
-     * WAKE_SWALLOWED. */
-    if (woken && behind) {
-        uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
-        if (keeper != 0 && keeper != worker->index + 1) lane_poll_wake(runtime);
-    }
-    if (count != 0) {
-        lane_count(&worker->io_events, count);
-        /* So that nobody polls again while the ops which come out of this run. */
-        atomic_store_explicit(&runtime->polled_at, lane_now(), memory_order_relaxed);
-    }
+    lane_polled(runtime, worker, count, woken && behind);
     return count;
 }
 

@@ -76,15 +76,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         else
             lane_push_quiet(worker, waiting->system_);
     }
-    /* As in poll_linux.c. */
-    if (woken && behind) {
-        uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
-        if (keeper != 0 && keeper != worker->index + 1) lane_poll_wake(runtime);
-    }
-    if (count != 0) {
-        lane_count(&worker->io_events, count);
-        atomic_store_explicit(&runtime->polled_at, lane_now(), memory_order_relaxed);
-    }
+    lane_polled(runtime, worker, count, woken && behind);
     return count;
 }
 
