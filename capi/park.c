@@ -255,8 +255,7 @@ uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
                                                         memory_order_seq_cst)) {
                 lane_count(&worker->parks, 1);
                 WEFT_TEST_DELAY(lane_park_parked);
-                while (atomic_load_explicit(&worker->park, memory_order_acquire) == LANE_PARKED)
-                    lane_futex_wait(&worker->park, LANE_PARKED, INT64_MAX);
+                lane_futex_wait(&worker->park, LANE_PARKED, INT64_MAX); /* when it ends for no reason, we look once too often */
             }
         }
         /* A sleep that a spin would have bridged makes the next one spin. Sleeps that sockets or timers ended say nothing about that. */

@@ -3,6 +3,7 @@
 /* check: -DPOLLER expect: pass */
 /* check: -DPOLLER -DTURN expect: pass */
 /* check: -DTIMER expect: pass */
+/* check: -DGIVER expect: pass */
 /* check: -DMUTANT_NO_SECOND_LOOK expect: fail */
 /* check: -DMUTANT_LOOK_BEFORE_ANNOUNCING expect: fail */
 /* check: -DMUTANT_WAKING_CLEARED_LATE expect: fail */
@@ -11,15 +12,18 @@
 /* check: -DMUTANT_NO_RETRY expect: fail */
 /* check: -DTIMER -DMUTANT_NO_SECOND_LOOK_AT_TIMERS expect: fail */
 /* check: -DTIMER -DMUTANT_HURRY_BEFORE_PUBLISHING expect: fail */
+/* check: -DTIMER -DMUTANT_KEEPER_LEFT_EARLY expect: fail */
 /* check: -DMUTANT_STOP_FORGETS_SLEEPERS expect: fail */
+/* check: -DGIVER -DMUTANT_GIVEN_UNSEEN expect: fail */
+/* check: -DGIVER -DMUTANT_WAKE_BEFORE_GIVING expect: fail */
 /* check: -DPOLLER -DTURN -DMUTANT_WAKE_SWALLOWED expect: fail */
 /*
  * park.pml: parking and waking: two workers, two producers outside, one of them injecting again, the poller or a timer as what ends the keeper's
- * sleep, somebody who gives the poller a turn meanwhile, and a stop in the middle.
+ * sleep, somebody who gives the poller a turn meanwhile, a worker that leaves and gives away what it has, and a stop in the middle.
  *
  * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin, lane_polled), capi/lane.c (lane_inject,
  *        lane_drain, lane_poll_in_turn), capi/poll_linux.c (lane_poll), capi/timer.c (lane_hurry); core/runtime.go (pollTurn), core/stop.go (Stop,
- *        drained); core/purelane/park.go (the same in Go).
+ *        drained), core/takeover.go (giveAway); core/purelane/park.go (the same in Go).
  * Words: inject, idle, waking, keeper, sleep_until, state are the words of lane_runtime; park[w] is lane_worker.park. All accesses are
  *        sequentially consistent, as in the code.
  *
@@ -42,6 +46,7 @@ bit waking;
 byte keeper;              /* 1 + worker, or 0 */
 bit eventfd;              /* the poller has something to report: a wake */
 bit stopping;
+byte given[WORKERS];      /* what stands in a worker's queue that it has not put there */
 byte resting;
 byte accepted, ran;
 byte producing;
@@ -102,6 +107,12 @@ again:
        /* lane_drain and run */
        atomic {
            if
+           :: given[w] > 0 -> ran = ran + given[w]; given[w] = 0; goto again
+           :: else
+           fi
+       };
+       atomic {
+           if
            :: injected > 0 -> ran = ran + injected; injected = 0; goto again
            :: else
            fi
@@ -135,6 +146,9 @@ again:
        idle[w] = 1;
 #ifndef MUTANT_NO_SECOND_LOOK
        if :: injected > 0 || stopping -> goto unpark :: else fi;
+#ifndef MUTANT_GIVEN_UNSEEN
+       if :: given[w] > 0 -> goto unpark :: else fi;
+#endif
 #endif
 #endif
        atomic {
@@ -184,8 +198,13 @@ again:
              fi;
              sleeps = 0
           fi;
+#ifdef MUTANT_KEEPER_LEFT_EARLY
+          keeper = 0;
+          sleep_until = 0;
+#else
           sleep_until = 0;
           keeper = 0;
+#endif
           until = 0;
           /* core's fire, in a turn of Go */
           atomic { if :: earliest && due -> earliest = 0; fired = 1; injected++; accepted++ :: else fi };
@@ -258,6 +277,21 @@ proctype turn() {         /* a busy worker's (lane_check, lane_poll), or the mon
 }
 #endif
 
+#ifdef GIVER
+proctype giver() {        /* a worker that leaves */
+    byte how;
+    bit go;
+#ifdef MUTANT_WAKE_BEFORE_GIVING
+    wake(0);
+    atomic { given[0]++; accepted++ };
+#else
+    atomic { given[0]++; accepted++ };
+    wake(0);
+#endif
+    producing--
+}
+#endif
+
 #ifdef TIMER
 proctype starter() {      /* weft_schedule_at from outside, and the clock */
     byte how;
@@ -291,7 +325,11 @@ init {
 #ifdef TURN
         producing = 2; run producer(1); run producer(1); run turn()
 #else
+#ifdef GIVER
+        producing = 2; run producer(1); run giver()
+#else
         producing = 2; run producer(2); run producer(1)
+#endif
 #endif
 #endif
     };
@@ -302,8 +340,8 @@ init {
     assert(fired);
 #endif
     /* without stop, everything is run by now or will be: nothing may depend on it */
-    (injected == 0 || timeout);
-    assert(injected == 0);
+    (injected + given[0] == 0 || timeout);
+    assert(injected + given[0] == 0);
     stopping = 1;
 #ifndef MUTANT_STOP_FORGETS_SLEEPERS
     wake(0); wake(1);

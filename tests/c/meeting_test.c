@@ -83,10 +83,136 @@ static void a_waker_who_finds_nobody_looks_again(void **state)
     close(meeting.byte_to);
 }
 
+/* A worker that has found nothing and is about to announce that it sleeps waits for what is to come meanwhile. */
+enum { GOES_ON, TO_WAIT, WAITS };
+static atomic_int sleeper;
+
+static void falls_asleep(const char *point)
+{
+    stress_at_point(point);
+    int to_wait = TO_WAIT;
+    if (strcmp(point, "lane_park_begins") != 0 || !atomic_compare_exchange_strong(&sleeper, &to_wait, WAITS)) return;
+    while (atomic_load(&sleeper) == WAITS) sleep_ms(1);
+}
+
+static void until_it_waits(void)
+{
+    for (int i = 0; atomic_load(&sleeper) != WAITS; i++) {
+        if (i > 20000) fail_msg("nobody falls asleep");
+        sleep_ms(1);
+    }
+}
+
+/* A runtime, and one of its workers that has run an op and is about to sleep. */
+static weft_runtime runtime_with_a_sleeper(uint32_t workers)
+{
+    static flagged last;
+    last = (flagged){.op = {.run = flag}};
+    stress_unwatch(1);
+    weft_test_set_at_point(falls_asleep);
+    weft_runtime runtime = start_runtime(workers);
+    while (stats_of(runtime).parked != workers) sleep_ms(1);
+    atomic_store(&sleeper, TO_WAIT);
+    assert_int_equal(weft_schedule(runtime, &last.op), WEFT_OK);
+    until_it_waits();
+    assert_int_equal(atomic_load(&last.ran), 1);
+    return runtime;
+}
+
+static void an_op_comes_before_the_sleep(void **state)
+{
+    (void)state;
+    weft_runtime runtime = runtime_with_a_sleeper(1);
+    flagged one = {.op = {.run = flag}};
+    assert_int_equal(weft_schedule(runtime, &one.op), WEFT_OK);
+    atomic_store(&sleeper, GOES_ON);
+    wait_for(&one.ran, 1);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    stress_unwatch(0);
+}
+
+static void a_timer_comes_before_the_sleep(void **state)
+{
+    (void)state;
+    weft_runtime runtime = runtime_with_a_sleeper(1);
+    clocked one = {.timer = {.op = {.run = strike}}};
+    assert_int_equal(weft_schedule_after(runtime, &one.timer, 1000000), WEFT_OK);
+    atomic_store(&sleeper, GOES_ON);
+    wait_for(&one.ran, 1);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    stress_unwatch(0);
+}
+
+typedef struct stopper {
+    weft_runtime runtime;
+    atomic_long stopped;
+} stopper;
+
+static void *stop(void *argument)
+{
+    stopper *self = argument;
+    if (weft_runtime_stop(self->runtime) != WEFT_OK) abort();
+    atomic_store(&self->stopped, 1);
+    return NULL;
+}
+
+static void a_stop_comes_before_the_sleep(void **state)
+{
+    (void)state;
+    stopper all = {.runtime = runtime_with_a_sleeper(1)};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, stop, &all), 0);
+    while (weft_runtime_status(all.runtime) == WEFT_OK) sleep_ms(1);
+    sleep_ms(50); /* it has told all who sleep */
+    atomic_store(&sleeper, GOES_ON);
+    wait_for(&all.stopped, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(weft_runtime_destroy(all.runtime), WEFT_OK);
+    stress_unwatch(0);
+}
+
+/* An op that queues two others while the second worker is about to sleep, and waits for one of them. */
+typedef struct queuing {
+    weft_op op;
+    weft_runtime runtime;
+    flagged others[2];
+    atomic_long ran;
+} queuing;
+
+static void queue_two_and_wait(weft_op *op)
+{
+    queuing *self = (queuing *)op;
+    until_it_waits();
+    for (int i = 0; i < 2; i++)
+        if (weft_schedule(self->runtime, &self->others[i].op) != WEFT_OK) abort();
+    atomic_store(&sleeper, GOES_ON);
+    for (int i = 0; atomic_load(&self->others[0].ran) + atomic_load(&self->others[1].ran) == 0; i++) {
+        if (i > 10000) return;
+        sleep_ms(1);
+    }
+    atomic_store(&self->ran, 1);
+}
+
+static void a_backlog_comes_before_the_sleep(void **state)
+{
+    (void)state;
+    queuing all = {.op = {.run = queue_two_and_wait}, .others = {{.op = {.run = flag}}, {.op = {.run = flag}}}};
+    all.runtime = runtime_with_a_sleeper(2);
+    assert_int_equal(weft_schedule(all.runtime, &all.op), WEFT_OK);
+    wait_for(&all.ran, 1);
+    for (int i = 0; i < 2; i++) wait_for(&all.others[i].ran, 1);
+    assert_int_equal(weft_runtime_destroy(all.runtime), WEFT_OK);
+    stress_unwatch(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waker_who_finds_nobody_looks_again),
+        cmocka_unit_test(an_op_comes_before_the_sleep),
+        cmocka_unit_test(a_timer_comes_before_the_sleep),
+        cmocka_unit_test(a_stop_comes_before_the_sleep),
+        cmocka_unit_test(a_backlog_comes_before_the_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
