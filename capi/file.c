@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * file.c: the ops of files. An op is a blocking call whose function makes the system's calls; beside the pool there are two ways that need no thread: a read of
- * what is in memory anyway, and the ring of uring.h. Each takes only what it can finish; the pool does the rest of it. docs/decisions/files.md.
+ * what is in memory anyway, and a flight (flight.h). Each takes only what it can finish; the pool does the rest of it. docs/decisions/files.md.
  */
 #include "file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "blocking.h"
+#include "flight.h"
+#include "io.h"
 #include "tsan.h"
-#include "uring.h"
 
 enum {
     PIECE_MAX = 1 << 20, /* bytes of one call of an op that may be cancelled between calls */
@@ -21,35 +21,34 @@ enum { FILE_OPEN = 1, FILE_READ, FILE_WRITE, FILE_SIZE, FILE_SYNC, FILE_CLOSE };
 
 static _Atomic uint64_t immediate[LANE_RUNTIMES_MAX]; /* statistics */
 
-void file_stop(uint32_t slot) { uring_stop(slot); }
+void file_stop(uint32_t slot) { flight_stop(slot); }
 
 void file_close_all(uint32_t slot) {
-    uring_close(slot);
+    flight_close(slot);
     file_table_end(slot);
     atomic_store_explicit(&immediate[slot], 0, memory_order_relaxed);
 }
 
 void file_read_stats(uint32_t slot, weft_stats *stats) {
     stats->file_immediate = atomic_load_explicit(&immediate[slot], memory_order_relaxed);
-    stats->file_ring = uring_count(slot);
-    stats->descriptors -= uring_is_open(slot); /* uring_open */
+    stats->file_ring = flight_count(slot);
+    stats->descriptors -= flight_is_open(slot); /* lane_keep_polling */
 }
 
 /* The calls, on a thread of the pool. */
 
 static void conclude(weft_file_op *op, int os_error) {
     op->os_error = os_error;
-    op->status = file_system_code(os_error);
+    op->status = file_system_code(os_error, op->kind_ == FILE_OPEN);
 }
 
 static void call_open(weft_file_op *op) {
     intptr_t system;
     int error = file_system_open(op->data_, op->flags_, (uint32_t)op->length_, &system);
-    if (error == 0 && !file_add((uint32_t)op->offset_, system, &op->opened)) {
+    if (error == 0 && !file_add((uint32_t)op->offset_, system, flight_open(&lane_table[op->offset_], system), &op->opened)) {
         error = FILE_NO_MEMORY;
         file_system_close(system);
     }
-    if (error == 0) uring_open(&lane_table[op->offset_]);
     conclude(op, error);
 }
 
@@ -104,9 +103,9 @@ static void file_cancelled(weft_file_op *op) {
 static void file_done(weft_op *call) {
     weft_file_op *op = op_of(call);
     if (op->call_.status != WEFT_OK) {
-        int saved = errno;
+        io_errors saved = io_errors_keep();
         file_cancelled(op);
-        errno = saved;
+        io_errors_restore(saved);
     }
     op->op.run(&op->op);
 }
@@ -116,40 +115,70 @@ static void file_done(weft_op *call) {
 static bool moves_all(const weft_file_op *op) { return op->kind_ != FILE_SYNC && (op->flags_ & WEFT_IO_ALL) != 0; }
 
 static void finish(weft_file_op *op, bool behind) {
+    op->call_.op.run = file_done;
     file_release(op->file_);
     op->file_ = NULL;
     blocking_finish(&op->call_, behind);
 }
 
-static void hand_over(weft_file_op *op) { blocking_hand_over(&op->call_, WEFT_BLOCKING_FILE); }
+static void hand_over(weft_file_op *op) {
+    op->call_.op.run = file_done;
+    blocking_hand_over(&op->call_, WEFT_BLOCKING_FILE);
+}
 
-/* Submits an op, or what is left of it, to the ring; else hands it to the pool. A worker of the runtime. */
+/* Goes on with an op that has flown. True when it has to fly on. The pool does, and answers for, what the system would not do this way, or was kept
+ * from doing; if its end was asked for, the pool honours that. */
+static bool lands(weft_file_op *op, int32_t result, bool behind) {
+    bool sync = op->kind_ == FILE_SYNC;
+    if (result < 0 && file_system_refused(-result, sync)) {
+        hand_over(op);
+        return false;
+    }
+    op->count += result < 0 ? 0 : (uint64_t)result;
+    bool more = result >= 0 && moves_all(op) && op->count < op->length_;
+    if (more && result != 0) return true;
+    if (more) op->status = WEFT_EOF;
+    if (result < 0) conclude(op, sync ? file_system_sync_error(-result) : -result);
+    finish(op, behind);
+    return false;
+}
+
+static void file_fly(weft_op *call);
+
+/* Submits an op, or what is left of it, to the system; else hands it to the pool. A worker of the runtime. One that is done at once and has to fly on waits
+ * for its turn. */
 static void fly(weft_file_op *op) {
-    static const uring_call calls[] = {[FILE_READ] = URING_READ, [FILE_WRITE] = URING_WRITE, [FILE_SYNC] = URING_SYNC};
+    static const flight_call calls[] = {[FILE_READ] = FLIGHT_READ, [FILE_WRITE] = FLIGHT_WRITE, [FILE_SYNC] = FLIGHT_SYNC};
     const file_record *record = op->file_;
     uint64_t left = op->kind_ == FILE_SYNC ? 0 : op->length_ - op->count;
-    uint64_t most = moves_all(op) ? PIECE_MAX : INT32_MAX; /* the kernel shortens it as it likes */
-    uring_request request = {
+    uint64_t most = moves_all(op) ? PIECE_MAX : INT32_MAX; /* the system shortens it as it likes */
+    flight_request request = {
         .call = calls[op->kind_],
-        .system = (int32_t)record->system,
+        .system = record->system,
         .data = (char *)op->data_ + op->count,
         .offset = op->offset_ + op->count,
         .length = (uint32_t)(left < most ? left : most),
         .apart = left > SHORT_MAX,
         .op = op,
     };
-    if (!uring_submit(&lane_table[record->slot], &request)) hand_over(op);
+    int32_t result = 0;
+    flight_start start = flight_submit(&lane_table[record->slot], &request, &result);
+    if (start == FLIGHT_REFUSED) {
+        hand_over(op);
+    } else if (start == FLIGHT_OVER && lands(op, result, false)) {
+        op->call_.op.run = file_fly;
+        lane_push_behind_quiet(lane_self, &op->call_.op);
+    }
 }
 
-/* An op that comes from elsewhere, now on a worker. */
+/* An op that comes from elsewhere, or has had its turn, now on a worker. */
 static void file_fly(weft_op *call) {
-    call->run = file_done;
     weft_file_op *op = op_of(call);
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     uint32_t slot = ((file_record *)op->file_)->slot;
     fly(op);
-    uring_collect(&lane_table[slot], false);
-    errno = saved;
+    flight_collect(&lane_table[slot], false);
+    io_errors_restore(saved);
 }
 
 /* fly, for a thread that is no worker of the runtime. */
@@ -160,32 +189,15 @@ static void fly_elsewhere(weft_file_op *op) {
     lane_finish(runtime, &op->call_.op);
 }
 
-/* What an errno says of an op that has flown. The pool does, and answers for, what the kernel would not do this way, or was kept from doing: a thread
- * that ends takes along what it has submitted, and a cancellation may be one of an earlier flight. If it was asked for, the pool honours it. */
-static bool is_refusal(const weft_file_op *op, int error) {
-    return error == ECANCELED || error == EINTR || error == EAGAIN || error == EOPNOTSUPP || (error == EINVAL && op->kind_ != FILE_SYNC);
-}
-
 void file_landed(weft_file_op *op, int32_t result, bool behind) {
-    int saved = errno;
-    if (result < 0 && is_refusal(op, -result)) {
-        hand_over(op);
-    } else {
-        uint64_t moved = result < 0 ? 0 : (uint64_t)result;
-        op->count += moved;
-        bool more = moves_all(op) && op->count < op->length_;
-        if (result >= 0 && more && moved != 0) {
-            if (lane_self != NULL) /* else the monitor, in the workers' stead */
-                fly(op);
-            else
-                fly_elsewhere(op);
-        } else {
-            if (result >= 0 && more) op->status = WEFT_EOF;
-            if (result < 0) conclude(op, op->kind_ == FILE_SYNC ? file_system_sync_error(-result) : -result);
-            finish(op, behind);
-        }
+    io_errors saved = io_errors_keep();
+    if (lands(op, result, behind)) {
+        if (lane_self != NULL) /* else the monitor, in the workers' stead */
+            fly(op);
+        else
+            fly_elsewhere(op);
     }
-    errno = saved;
+    io_errors_restore(saved);
 }
 
 /* Reads what is in memory. True when that is all there is to do. A read that ends early is repeated: 0 bytes tell the end of the file, which has to be
@@ -216,18 +228,18 @@ __attribute__((constructor)) static void file_choose(void) {
 
 /* Starts an op that has begun. */
 static void take_off(weft_file_op *op, lane_runtime *runtime) {
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     if ((op->kind_ != FILE_SYNC && op->length_ == 0) || (tries_memory && read_cached(op))) {
         finish(op, false);
-    } else if (!uring_is_open((uint32_t)(runtime - lane_table))) {
+    } else if (!((file_record *)op->file_)->flies) {
         hand_over(op);
     } else if (lane_self != NULL && lane_runtime_at(lane_self) == runtime) {
         fly(op);
-        uring_collect(runtime, false); /* it may have been done at once */
+        flight_collect(runtime, false); /* it may have been done at once */
     } else {
         fly_elsewhere(op);
     }
-    errno = saved;
+    io_errors_restore(saved);
 }
 
 /* The starts. */
@@ -319,9 +331,9 @@ int weft_file_abandon(weft_file file) {
     file_record *record;
     int rc = file_acquire(file, FILE_GIVEN_UP, &record);
     if (rc != WEFT_OK) return rc;
-    int saved = errno;
+    io_errors saved = io_errors_keep();
     file_release(record);
-    errno = saved;
+    io_errors_restore(saved);
     return WEFT_OK;
 }
 
@@ -329,6 +341,6 @@ int weft_file_cancel(weft_file_op *op) {
     if (op == NULL) return WEFT_EINVAL;
     int rc = weft_blocking_cancel(&op->call_);
     lane_runtime *runtime = rc == 1 ? blocking_asked(&op->call_) : NULL;
-    if (runtime != NULL) uring_cancel(runtime, op);
+    if (runtime != NULL) flight_cancel(runtime, op);
     return rc;
 }

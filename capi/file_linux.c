@@ -12,7 +12,8 @@
 
 enum { CALL_MAX = 0x7ffff000 }; /* bytes that Linux moves in one call */
 
-int file_system_code(int os_error) {
+int file_system_code(int os_error, bool opening) {
+    (void)opening;
     switch (os_error) {
     case ENOTDIR: return WEFT_ENOENT;
     case EISDIR:
@@ -99,6 +100,11 @@ int file_system_size(intptr_t system, uint64_t *bytes) {
 }
 
 int file_system_sync_error(int os_error) { return os_error == EINVAL || os_error == EROFS ? 0 : os_error; }
+
+/* A thread that ends takes along what it has submitted, and a cancellation may be one of an earlier flight. */
+bool file_system_refused(int os_error, bool sync) {
+    return os_error == ECANCELED || os_error == EINTR || os_error == EAGAIN || os_error == EOPNOTSUPP || (os_error == EINVAL && !sync);
+}
 
 int file_system_sync(intptr_t system) {
     int rc;

@@ -44,7 +44,7 @@ static file_record *new_record(file_table *table, uint32_t slot) {
     return record;
 }
 
-bool file_add(uint32_t slot, intptr_t system, weft_file *file) {
+bool file_add(uint32_t slot, intptr_t system, bool flies, weft_file *file) {
     file_table *table = &tables[slot];
     lane_mutex_lock(&table->mutex);
     file_record *record = table->free_;
@@ -55,6 +55,7 @@ bool file_add(uint32_t slot, intptr_t system, weft_file *file) {
     if (record != NULL) {
         record->system = system;
         record->open = true;
+        record->flies = flies;
         record->generation = ++table->issued;
         atomic_store_explicit(&record->uncached, false, memory_order_relaxed);
         *file = handle_of(record);
@@ -113,6 +114,16 @@ void file_release_unused(file_record *record, file_purpose purpose) {
     lane_mutex_unlock(&table->mutex);
     file_release(record);
 }
+
+#if defined(_WIN32)
+void file_table_each(uint32_t slot, void (*act)(const file_record *record)) {
+    file_table *table = &tables[slot];
+    lane_mutex_lock(&table->mutex);
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->records[i]->open || table->records[i]->users != 0) act(table->records[i]);
+    lane_mutex_unlock(&table->mutex);
+}
+#endif
 
 void file_table_end(uint32_t slot) {
     file_table *table = &tables[slot];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * file_windows.c: the system's calls for files. The handles block, so that the pool's threads need nothing else to wait; an offset with each
- * call makes it one at that place.
+ * file_windows.c: the system's calls for files. A handle is opened for overlapped calls, so that ops may fly; a thread that may wait waits for the event of
+ * its call then. An offset with each call makes it one at that place.
  */
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "file.h"
+#include "flight.h"
 
 #ifndef ERROR_DIRECTORY_NOT_SUPPORTED
 #define ERROR_DIRECTORY_NOT_SUPPORTED 336 /* not in all headers */
@@ -16,7 +17,7 @@
 
 enum { CALL_MAX = 0x7ffff000 }; /* bytes in one call: a length is 32 bits */
 
-int file_system_code(int os_error) {
+int file_system_code(int os_error, bool opening) {
     switch (os_error) {
     case ERROR_INVALID_NAME:
     case ERROR_BAD_PATHNAME:
@@ -24,6 +25,7 @@ int file_system_code(int os_error) {
     case ERROR_BAD_NETPATH: return WEFT_ENOENT;
     case ERROR_DIRECTORY_NOT_SUPPORTED: return WEFT_ENOTSUP;
     case ERROR_INVALID_HANDLE: return WEFT_EBADHANDLE;
+    case ERROR_ACCESS_DENIED: return opening ? WEFT_EACCES : WEFT_EBADHANDLE; /* not opened for that */
     case ERROR_USER_MAPPED_FILE: return WEFT_EACCES;
     default: return weft_error_from_os(os_error);
     }
@@ -34,6 +36,7 @@ static HANDLE handle_of(intptr_t system) { return (HANDLE)system; }
 
 static HANDLE open_wide(const WCHAR *path, DWORD access, DWORD disposition, uint32_t mode) {
     DWORD attributes = mode & 0222 ? FILE_ATTRIBUTE_NORMAL : FILE_ATTRIBUTE_READONLY; /* of one that is made */
+    if (flight_allowed()) attributes |= FILE_FLAG_OVERLAPPED;
     return CreateFileW(path, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, disposition, attributes, NULL);
 }
 
@@ -91,23 +94,38 @@ int file_system_close(intptr_t system) { return CloseHandle(handle_of(system)) ?
 
 static DWORD call_length(uint64_t length) { return length < CALL_MAX ? (DWORD)length : CALL_MAX; }
 
-static OVERLAPPED at(uint64_t offset) { return (OVERLAPPED){.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)}; }
+/* A call of its own event: others may be under way on the handle. The event's low bit keeps the port from getting a packet. */
+typedef struct place {
+    OVERLAPPED overlapped;
+    HANDLE event;
+} place;
+
+static bool begin(place *p, uint64_t offset) {
+    *p = (place){.overlapped = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)}, .event = CreateEventW(NULL, TRUE, FALSE, NULL)};
+    p->overlapped.hEvent = (HANDLE)((uintptr_t)p->event | 1);
+    return p->event != NULL;
+}
+
+static int end(place *p, intptr_t system, BOOL done, uint64_t *moved) {
+    DWORD n = 0;
+    int error = done || last_error() == ERROR_IO_PENDING ? 0 : last_error();
+    if (error == 0 && !GetOverlappedResult(handle_of(system), &p->overlapped, &n, TRUE)) error = last_error();
+    *moved = error == 0 ? n : 0;
+    CloseHandle(p->event);
+    return error;
+}
 
 int file_system_read(intptr_t system, void *data, uint64_t length, uint64_t offset, uint64_t *moved) {
-    OVERLAPPED place = at(offset);
-    DWORD n = 0;
-    BOOL done = ReadFile(handle_of(system), data, call_length(length), &n, &place);
-    int error = done ? 0 : last_error();
-    *moved = done ? n : 0;
+    place p;
+    if (!begin(&p, offset)) return last_error();
+    int error = end(&p, system, ReadFile(handle_of(system), data, call_length(length), NULL, &p.overlapped), moved);
     return error == ERROR_HANDLE_EOF ? 0 : error;
 }
 
 int file_system_write(intptr_t system, const void *data, uint64_t length, uint64_t offset, uint64_t *moved) {
-    OVERLAPPED place = at(offset);
-    DWORD n = 0;
-    BOOL done = WriteFile(handle_of(system), data, call_length(length), &n, &place);
-    *moved = done ? n : 0;
-    return done ? 0 : last_error();
+    place p;
+    if (!begin(&p, offset)) return last_error();
+    return end(&p, system, WriteFile(handle_of(system), data, call_length(length), NULL, &p.overlapped), moved);
 }
 
 /* There is no way to ask for what is in memory only. */
@@ -127,6 +145,13 @@ int file_system_size(intptr_t system, uint64_t *bytes) {
 /* A device, or a file that was not opened to be written. */
 int file_system_sync_error(int os_error) {
     return os_error == ERROR_INVALID_FUNCTION || os_error == ERROR_ACCESS_DENIED || os_error == ERROR_INVALID_HANDLE ? 0 : os_error;
+}
+
+/* A cancellation may be one of an earlier flight; and there is a limit to what may be under way. */
+bool file_system_refused(int os_error, bool sync) {
+    (void)sync; /* does not fly */
+    return os_error == ERROR_OPERATION_ABORTED || os_error == ERROR_INVALID_USER_BUFFER || os_error == ERROR_NOT_ENOUGH_MEMORY ||
+           os_error == ERROR_NOT_ENOUGH_QUOTA || os_error == ERROR_WORKING_SET_QUOTA || os_error == ERROR_NO_SYSTEM_RESOURCES;
 }
 
 int file_system_sync(intptr_t system) { return FlushFileBuffers(handle_of(system)) ? 0 : file_system_sync_error(last_error()); }

@@ -43,7 +43,7 @@ enum { IO_RECEIVE = 1, IO_SEND, IO_RECEIVE_BUFFERS, IO_SEND_BUFFERS, IO_ACCEPT, 
 
 /* The data of an event is index | generation << 32; those of the wake event and of the ring are none of these. */
 #define IO_WAKE_DATA UINT64_MAX
-#define IO_RING_DATA (UINT64_MAX - 1) /* the ring of files (uring.h); core.RingData */
+#define IO_FLIGHT_DATA (UINT64_MAX - 1) /* files that fly (flight.h); epoll.RingData, iocp.FlightKey */
 
 /* poll_*.c */
 

@@ -40,6 +40,7 @@ uint32_t lane_run(lane_worker *worker);                           /* until there
 /* park.c */
 void lane_wake_one(lane_runtime *runtime);
 void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle */
+void lane_keep_polling(lane_runtime *runtime);                /* counts a descriptor: from now on the keeper sleeps in the poller, also if he sleeps already */
 /* Waits for something to do. out_of_reach counts the times in a row that others had something which could not be taken; 0 at first. Returns 0: look
  * for ops again; else a reason for Go. */
 uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach);

@@ -11,7 +11,7 @@
 #include "lane_internal.h"
 
 #include "io.h"
-#include "uring.h"
+#include "flight.h"
 
 enum {
     SPIN_MAX_NS = 20000, /* about four times a futex wake on the machines this was measured on */
@@ -178,6 +178,13 @@ static void lane_unpark(lane_worker *worker, lane_runtime *runtime) {
         lane_wake_monitor(runtime);
 }
 
+/* As for the first descriptor (core/descriptor.go, wakeKeeper): the count is raised before the look at the keeper. */
+void lane_keep_polling(lane_runtime *runtime) {
+    atomic_fetch_add_explicit(&runtime->descriptors, 1, memory_order_seq_cst);
+    uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
+    if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
+}
+
 /* Sleeps as the keeper. Returns LANE_TIMERS when a timer is due. */
 static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
     int64_t until;
@@ -227,7 +234,7 @@ uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
         *out_of_reach = 0;
         return LANE_STEAL;
     }
-    if (lane_stopping(runtime)) return uring_collect(runtime, false) != 0 ? 0 : LANE_STOP; /* nobody sleeps in the poller any more */
+    if (lane_stopping(runtime)) return flight_collect(runtime, false) != 0 ? 0 : LANE_STOP; /* nobody sleeps in the poller any more */
     if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
     if (backlog) {
         lane_pause((*out_of_reach)++);

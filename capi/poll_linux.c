@@ -14,7 +14,7 @@
 #include "io.h"
 #include "lane_internal.h"
 #include "slot.h"
-#include "uring.h"
+#include "flight.h"
 
 enum { BATCH = 128 }; /* events in one wait */
 
@@ -83,7 +83,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
             woken = true;
             continue;
         }
-        if (data == IO_RING_DATA) {
+        if (data == IO_FLIGHT_DATA) {
             flown = true;
             continue;
         }
@@ -103,7 +103,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
             event_direction(descriptor, LANE_SEND, worker, behind);
         if (what & RECEIVES) event_direction(descriptor, LANE_RECEIVE, worker, behind);
     }
-    if (flown) count += uring_collect(runtime, behind);
+    if (flown) count += flight_collect(runtime, behind);
     lane_polled(runtime, worker, count, woken && behind);
     return count;
 }

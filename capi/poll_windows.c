@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "delay.h"
+#include "flight.h"
 #include "io.h"
 #include "lane_internal.h"
 #include "slot.h"
@@ -46,6 +47,14 @@ static ULONG take_until(const lane_runtime *runtime, OVERLAPPED_ENTRY *packets, 
     return n;
 }
 
+static void queue(lane_worker *worker, void *runnable, bool behind) {
+    if (runnable == NULL) return;
+    if (behind)
+        lane_push_behind_quiet(worker, runnable);
+    else
+        lane_push_quiet(worker, runnable);
+}
+
 uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_ns) {
     OVERLAPPED_ENTRY packets[BATCH];
     WEFT_TEST_DELAY(lane_poll_waits);
@@ -63,6 +72,10 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
             continue;
         }
         count++;
+        if (packets[i].lpCompletionKey == (ULONG_PTR)IO_FLIGHT_DATA) {
+            queue(worker, flight_arrived(packets[i].lpOverlapped), behind);
+            continue;
+        }
         weft_io *io = (weft_io *)((char *)packets[i].lpOverlapped - offsetof(weft_io, system_));
         void *place = __atomic_load_n(&io->descriptor_, __ATOMIC_RELAXED);
         lane_descriptor *descriptor = (lane_descriptor *)((uintptr_t)place & ~(uintptr_t)1);
@@ -70,11 +83,7 @@ uint32_t lane_poll(lane_runtime *runtime, lane_worker *worker, int64_t timeout_n
         WEFT_TEST_DELAY(lane_poll_event_found);
         weft_io *waiting = slot_ready(&descriptor->slot[(uintptr_t)place & 1]);
         WEFT_TEST_DELAY(lane_poll_slot_ready);
-        if (waiting == NULL) continue; /* its holder finds the slot ready; the op may be gone */
-        if (behind)
-            lane_push_behind_quiet(worker, waiting->system_);
-        else
-            lane_push_quiet(worker, waiting->system_);
+        queue(worker, waiting != NULL ? waiting->system_ : NULL, behind); /* NULL: its holder finds the slot ready; the op may be gone */
     }
     lane_polled(runtime, worker, count, woken && behind);
     return count;

@@ -13,7 +13,7 @@
 #include "export.h"
 #include "file.h"
 #include "tsan.h"
-#include "uring.h"
+#include "flight.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -27,7 +27,12 @@ const char *weft_version_text(void) {
 uint32_t weft_abi_version(void) { return WEFT_ABI_VERSION; }
 
 uint64_t weft_features(void) {
-    return WEFT_FEATURE_EPOLL | (lane_asymmetric ? WEFT_FEATURE_ASYMMETRIC_BARRIER : 0) | (uring_allowed() ? WEFT_FEATURE_URING : 0);
+#if defined(_WIN32)
+    uint64_t features = WEFT_FEATURE_IOCP | (flight_allowed() ? WEFT_FEATURE_OVERLAPPED : 0);
+#else
+    uint64_t features = WEFT_FEATURE_EPOLL | (flight_allowed() ? WEFT_FEATURE_URING : 0);
+#endif
+    return features | (lane_asymmetric ? WEFT_FEATURE_ASYMMETRIC_BARRIER : 0);
 }
 
 const char *weft_error_text(int code) {

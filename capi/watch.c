@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "uring.h"
+#include "flight.h"
 
 enum {
     PERIOD_MIN_NS = 20000,
@@ -306,7 +306,7 @@ uint32_t lane_watch(lane_runtime *runtime) {
         if (atomic_load_explicit(&runtime->state, memory_order_relaxed) == LANE_RUNNING) {
             watch_ask_to_leave(w, runtime, &count, now);
             unminded = lane_unminded(runtime, now);
-            if (unminded == LANE_POLL && !idle) uring_collect(runtime, false); /* Go cannot */
+            if (unminded == LANE_POLL && !idle) flight_collect(runtime, false); /* Go cannot */
             if (unminded != 0 && !idle) {
                 w->period = unminded == LANE_TIMERS ? PERIOD_MIN_NS : UNPOLLED_NS / 4;
                 return unminded;

@@ -25,7 +25,7 @@ const (
 
 	// WakeData is the data of the wake event. No record has this index.
 	WakeData = uint64(math.MaxUint64)
-	// RingData is that of the ring of files, which is C's to empty: capi/uring_linux.c.
+	// RingData is that of the ring of files, which is C's to empty: capi/flight_linux.c.
 	RingData = WakeData - 1
 )
 

@@ -25,10 +25,19 @@ type Poller struct {
 	port  windows.Handle        // immutable after Attach
 	timer windows.Handle        // immutable after Attach
 	timed sync.Mutex            // held by who waits with the timer
+
+	arrived func(overlapped uintptr) (op uintptr) // immutable after Attach; see Flights
 }
 
 // New makes a poller that holds nothing until it is attached.
 func New() *Poller { return new(Poller) }
+
+// FlightKey is the key of the packets of files, whose ops are C's: capi/flight_windows.c. No registration has it.
+const FlightKey = WakeKey - 1
+
+// Flights says what becomes of those packets: arrived gets the address of the OVERLAPPED, and returns that of the op which can go on, or 0. Before
+// Attach.
+func (p *Poller) Flights(arrived func(overlapped uintptr) (op uintptr)) { p.arrived = arrived }
 
 // startWinsock asks for version 2.2, which every Windows has.
 var startWinsock = sync.OnceValue(func() error {
@@ -129,11 +138,13 @@ func overlappedOf(io *core.IO) *windows.Overlapped {
 	return (*windows.Overlapped)(unsafe.Pointer(&io.System))
 }
 
-// ioOf is its inverse. The memory is not Go's.
+// ioOf is its inverse.
 func ioOf(overlapped uintptr) *core.IO {
-	address := overlapped - unsafe.Offsetof(core.IO{}.System)
-	return *(**core.IO)(unsafe.Pointer(&address))
+	return at[core.IO](overlapped - unsafe.Offsetof(core.IO{}.System))
 }
+
+// at is the thing at an address in memory that is not Go's.
+func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
 // batches are the entries of the polls: on the heap, since a stack may move while the timer's routine runs on it.
 var batches = sync.Pool{New: func() any { return new([batch]entry) }}
@@ -144,10 +155,17 @@ func (p *Poller) Poll(timeout int64, ready func(op *core.Op)) int {
 	defer batches.Put(entries)
 	count := 0
 	for _, e := range entries[:p.wait(entries[:], timeout)] {
-		if e.key != WakeKey {
-			count++
+		switch e.key {
+		case WakeKey:
+			continue
+		case FlightKey:
+			if op := p.arrived(e.overlapped); op != 0 {
+				ready(at[core.Op](op))
+			}
+		default:
 			p.table.Finished(ioOf(e.overlapped), ready)
 		}
+		count++
 	}
 	return count
 }

@@ -35,6 +35,31 @@ func TestMilliseconds(t *testing.T) {
 	}
 }
 
+// The packets of files are for C.
+func TestFlights(t *testing.T) {
+	f := newFixture(t)
+	places := unsafe.Slice(memory[windows.Overlapped](t, 2), 2)
+	op := memory[core.Op](t, 1)
+	var arrived []uintptr
+	f.poller.Flights(func(overlapped uintptr) uintptr {
+		arrived = append(arrived, overlapped)
+		if len(arrived) == 1 {
+			return 0 // the submitter goes on with it
+		}
+		return uintptr(unsafe.Pointer(op))
+	})
+	for i := range places {
+		require.NoError(t, windows.PostQueuedCompletionStatus(f.poller.port, 0, FlightKey, &places[i]))
+	}
+	for events := 0; events < 2; {
+		n := f.poller.Poll(int64(time.Minute), f.add)
+		require.Positive(t, n)
+		events += n
+	}
+	require.Equal(t, []uintptr{uintptr(unsafe.Pointer(&places[0])), uintptr(unsafe.Pointer(&places[1]))}, arrived)
+	require.Equal(t, []*core.Op{op}, f.queue)
+}
+
 // fixture is a table on a poller.
 type fixture struct {
 	*testing.T

@@ -6,9 +6,9 @@
 //     std::size_t n = co_await f.read_at(0, buffer);
 //     std::string text = co_await weft::read_file("notes.txt");
 //
-// No worker waits: what is in memory is read at once, and all else is for io_uring or the blocking pool (weft/c/file.h). For all operations:
+// No worker waits: what is in memory is read at once, and all else is for io_uring, overlapped calls or the blocking pool (weft/c/file.h). For all operations:
 //   Resumes    on the awaiting task's home.
-//   Cancel     operation_cancelled while the operation waits for a thread, or for a terminal through io_uring; read_exactly_at and
+//   Cancel     operation_cancelled while the operation waits for a thread, or for a terminal, but on the pool; read_exactly_at and
 //              write_all_at also every megabyte.
 //   Errors     weft::error; errc::not_found, already_exists, access_denied, no_space, not_supported (a directory, a FIFO).
 //   Single use each call makes one operation; it starts when it is awaited, once.

@@ -176,7 +176,12 @@ static void have_gone_the_right_way(weft_runtime runtime)
     bool pool = files != NULL && strcmp(files, "pool") == 0, ring = files != NULL && strcmp(files, "ring") == 0;
     weft_stats stats = stats_of(runtime);
     assert_int_equal(stats.file_ring > 0, !pool);
+#if defined(_WIN32)
+    assert_int_equal(stats.file_immediate, 0);
+    (void)ring;
+#else
     assert_int_equal(stats.file_immediate > 0, !pool && !ring);
+#endif
 }
 
 static void storms(uint32_t workers, uint64_t *random)
@@ -219,20 +224,21 @@ STRESS(stops)
 
 int main(void)
 {
-    char name[] = "/tmp/weft-stress-XXXXXX";
-    int system = mkstemp(name);
-    if (system < 0) return 2;
+    char folder[300], name[310];
+    const char *temporary = getenv("TEMP");
+    snprintf(folder, sizeof folder, "%s/weft-stress-XXXXXX", temporary != NULL ? temporary : "/tmp");
+    if (mkdtemp(folder) == NULL) return 2;
+    snprintf(name, sizeof name, "%s/bytes", folder);
     path = name;
     char *bytes = malloc(FILE_BYTES);
     for (uint64_t i = 0; i < FILE_BYTES; i++) bytes[i] = byte_at(i);
-    if (write(system, bytes, FILE_BYTES) != FILE_BYTES) return 2;
+    FILE *file = fopen(name, "wb");
+    if (file == NULL || fwrite(bytes, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file) != 0) return 2;
     free(bytes);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(storms_everywhere),
         cmocka_unit_test(stops_everywhere),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    close(system);
-    unlink(name);
-    return failed;
+    return failed != 0 || remove(name) != 0 || rmdir(folder) != 0;
 }

@@ -93,6 +93,17 @@ static inline int rand_r(unsigned *seed)
     return (int)(*seed >> 16 & 0x7fff);
 }
 
+/* A folder of one's own; the name is made by the one who asks, so it need not be guessed by nobody. */
+static inline char *mkdtemp(char *pattern)
+{
+    static LONG made;
+    char *end = pattern + strlen(pattern) - 6;
+    do {
+        snprintf(end, 7, "%03lx%03lx", GetCurrentProcessId() & 0xfff, InterlockedIncrement(&made) & 0xfff);
+    } while (!CreateDirectoryA(pattern, NULL) && GetLastError() == ERROR_ALREADY_EXISTS);
+    return GetFileAttributesA(pattern) != INVALID_FILE_ATTRIBUTES ? pattern : NULL;
+}
+
 /* Two connected sockets. There are none without a name on Windows, so they are TCP's. */
 static inline int socketpair(int family, int type, int protocol, int ends[2])
 {

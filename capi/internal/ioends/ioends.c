@@ -58,7 +58,11 @@ int64_t lane_now(void) {
 int64_t lane_now(void) { return 0; } /* only for a statistic */
 #endif
 
-uint32_t uring_collect(lane_runtime *runtime, bool behind) { return (void)runtime, (void)behind, 0; }
+#if defined(_WIN32)
+weft_op *flight_arrived(void *overlapped) { return overlapped; } /* none comes */
+#else
+uint32_t flight_collect(lane_runtime *runtime, bool behind) { return (void)runtime, (void)behind, 0; }
+#endif
 
 int ends_start(uintptr_t op, uint64_t id, uint16_t kind, uint16_t flags, uintptr_t data, uint64_t length, uintptr_t endpoint) {
     weft_io *io = (weft_io *)op;

@@ -125,7 +125,7 @@ func Constants() map[string][2]uint64 {
 		"IO_HINT_IPV6":              {C.IO_HINT_IPV6, uint64(core.HintIPv6)},
 		"IO_PIN":                    {C.IO_PIN, uint64(core.HintPin)},
 		"IO_WAKE_DATA":              {C.IO_WAKE_DATA, wakeData},
-		"IO_RING_DATA":              {C.IO_RING_DATA, ringData},
+		"IO_FLIGHT_DATA":            {C.IO_FLIGHT_DATA, flightData},
 		"WEFT_IO_ALL":               {C.WEFT_IO_ALL, uint64(core.IOAll)},
 		"WEFT_IPV4":                 {C.WEFT_IPV4, uint64(core.IPv4)},
 		"WEFT_IPV6":                 {C.WEFT_IPV6, uint64(core.IPv6)},

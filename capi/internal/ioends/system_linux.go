@@ -8,6 +8,6 @@ type system = epoll.Poller
 func newSystem() *system { return epoll.New() }
 
 const (
-	wakeData = epoll.WakeData
-	ringData = epoll.RingData
+	wakeData   = epoll.WakeData
+	flightData = epoll.RingData
 )

@@ -12,6 +12,6 @@ type system = iocp.Poller
 func newSystem() *system { return iocp.New() }
 
 const (
-	wakeData = uint64(iocp.WakeKey)
-	ringData = wakeData - 1 // there is none
+	wakeData   = uint64(iocp.WakeKey)
+	flightData = uint64(iocp.FlightKey)
 )

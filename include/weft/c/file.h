@@ -8,20 +8,21 @@
  *
  * Nobody waits in a system call, and the results are the same, whichever way an op goes: a read of up to 64 KiB that finds all of it in memory
  * is over at once; else reads, writes and syncs go through io_uring where the kernel allows that (WEFT_FEATURE_URING; Linux 5.13 and
- * later, unless a sandbox forbids it); and all else is done on the blocking pool, as WEFT_BLOCKING_FILE. weft_stats tells the ways. The
- * environment variable WEFT_FILES=pool has all done on the pool, and WEFT_FILES=ring none at once. With io_uring a system call that a worker waits in, such as
+ * later, unless a sandbox forbids it), on Windows reads and writes of up to 64 KiB by overlapped calls (WEFT_FEATURE_OVERLAPPED); and all else is done on the
+ * blocking pool, as WEFT_BLOCKING_FILE. weft_stats tells the ways. The environment variable WEFT_FILES=pool has all done on the pool, and WEFT_FILES=ring
+ * as much as can be by io_uring or overlapped calls. With io_uring a system call that a worker waits in, such as
  * epoll_wait in an op, may be interrupted (EINTR) although there was no signal.
  *
  * A file is what has positions: a regular file or a block device; and a character device such as /dev/null. Every read and write tells
  * its offset; for what has no positions after all, the offset counts for nothing. What cannot be a file:
- *   directory          WEFT_ENOTSUP, os_error EISDIR
+ *   directory          WEFT_ENOTSUP, os_error EISDIR (ERROR_DIRECTORY_NOT_SUPPORTED)
  *   FIFO, socket       WEFT_ENOTSUP; they wait for their peers, and belong to weft_descriptor_open
  * Results that say more than an error:
  *   fewer bytes        without WEFT_IO_ALL: as the system gave; count tells how many, status is WEFT_OK
  *   end of file        a read there: count 0, WEFT_OK; with WEFT_IO_ALL: WEFT_EOF, and count tells what was before the end
  *   full device        WEFT_ENOSPC; count tells what was written before
  * Any number of ops of a file may be under way at once, in no order. A request to cancel is honoured before the start, while the op waits
- * for a thread, and with WEFT_IO_ALL between two calls of the system, a megabyte each; then count tells what was moved. Through io_uring it
+ * for a thread, and with WEFT_IO_ALL between two calls of the system, a megabyte each; then count tells what was moved. Through io_uring, and overlapped, it
  * also ends a call that waits in the system, as for a terminal. Stop does the same for every op that is under way.
  * Buffers, and the path, belong to the op from its start until its result.
  */
@@ -59,7 +60,8 @@ typedef struct weft_file_op {
     uint32_t kind_;        /* weft's */
     uint32_t flags_;       /* weft's */
     weft_blocking call_;   /* weft's */
-    uint64_t spare_[2];    /* weft's */
+    uint64_t flight_;      /* weft's */
+    uint64_t spare_[1];    /* weft's */
 } weft_file_op;
 
 #ifdef __cplusplus

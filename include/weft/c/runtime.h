@@ -65,7 +65,7 @@ typedef struct weft_stats {
     uint64_t recovery_total_ns;   /* held up the other: the time that took, all together, */
     uint64_t recovery_longest_ns; /* and the longest */
     uint64_t file_immediate;   /* reads of files that found all in memory; file.h. 0 for one worker, and so the next */
-    uint64_t file_ring;        /* system calls for files that io_uring has made; the others are among blocking_calls */
+    uint64_t file_ring;        /* those for files that io_uring has made, or overlapped; the others are among blocking_calls */
 } weft_stats;
 
 #ifdef __cplusplus

@@ -38,6 +38,7 @@ extern "C" {
 #define WEFT_FEATURE_IOCP UINT64_C(0x2)               /* sockets by I/O completion ports */
 #define WEFT_FEATURE_ASYMMETRIC_BARRIER UINT64_C(0x4) /* thieves pay for the owner's barrier */
 #define WEFT_FEATURE_URING UINT64_C(0x8)              /* files by io_uring; weft/c/file.h */
+#define WEFT_FEATURE_OVERLAPPED UINT64_C(0x10)        /* files by overlapped calls; weft/c/file.h */
 
 /** Tells the version of the library that the program runs with.
  *  Returns:  WEFT_VERSION_NUMBER as the library was built with it.

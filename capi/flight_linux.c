@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * uring_linux.c: the ring of a runtime: submission, collection, and whether the kernel lets us have one. docs/decisions/files.md.
+ * flight_linux.c: the ring of a runtime: submission, collection, and whether the kernel lets us have one. docs/decisions/files.md.
  *
  * A submission is filled in and taken by the kernel under one mutex; so the submission queue holds one entry at most, which is taken back when the
  * kernel refuses it. What the kernel has done is collected by whoever sees it first, under another: the submitter, or who polls, since the
  * ring stands in the runtime's epoll, level-triggered: whatever is left is reported again. No more ops fly than the completion queue has
  * places, so it never overflows.
  */
-#include "uring.h"
+#include "flight.h"
 
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -65,7 +65,7 @@ __attribute__((constructor)) static void uring_load(void) {
 
 static uring *ring_of(const lane_runtime *runtime) { return &rings[runtime - lane_table]; }
 
-/* acquire pairs with the store in uring_open. */
+/* acquire pairs with the store in flight_open. */
 static bool is_open(const uring *r) { return atomic_load_explicit(&r->state, memory_order_acquire) == URING_OPEN; }
 
 /* Three system calls, which the C library does not have. A ring is closed on exec. */
@@ -103,7 +103,7 @@ static void ask_kernel(void) {
     errno = saved;
 }
 
-bool uring_allowed(void) {
+bool flight_allowed(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, ask_kernel);
     return kernel_allows;
@@ -150,32 +150,29 @@ static bool make_ring(uring *r, const lane_runtime *runtime) {
     parameters.cq_entries = COMPLETIONS;
     r->ring = ring_setup(SUBMISSIONS, &parameters);
     if (r->ring < 0) return false;
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = IO_RING_DATA};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = IO_FLIGHT_DATA};
     if (map_ring(r, &parameters) && epoll_ctl(runtime->port, EPOLL_CTL_ADD, r->ring, &event) == 0) return true;
     unmap(r);
     close(r->ring);
     return false;
 }
 
-void uring_open(lane_runtime *runtime) {
+bool flight_open(lane_runtime *runtime, intptr_t system) {
+    (void)system; /* the kernel tells for each op */
     uring *r = ring_of(runtime);
-    if (atomic_load_explicit(&r->state, memory_order_acquire) != URING_UNTRIED) return;
+    uint32_t known = atomic_load_explicit(&r->state, memory_order_acquire);
+    if (known != URING_UNTRIED) return known == URING_OPEN;
     int saved = errno;
-    bool allowed = uring_allowed();
+    bool allowed = flight_allowed();
     pthread_mutex_lock(&r->submitting);
     if (atomic_load_explicit(&r->state, memory_order_relaxed) == URING_UNTRIED && !r->closed) {
         bool made = allowed && make_ring(r, runtime);
         atomic_store_explicit(&r->state, made ? URING_OPEN : URING_REFUSED, memory_order_release);
-        /* From now on whoever is the keeper sleeps in the poller: the ring counts as a descriptor. One who sleeps already is woken, as for the first
-         * descriptor (core/io.go, wakeKeeper). */
-        if (made) {
-            atomic_fetch_add_explicit(&runtime->descriptors, 1, memory_order_seq_cst);
-            uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
-            if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
-        }
+        if (made) lane_keep_polling(runtime);
     }
     pthread_mutex_unlock(&r->submitting);
     errno = saved;
+    return is_open(r);
 }
 
 /* Has the kernel take one entry; under submitting. It counts as flying before, so that collecting it never makes the count negative. */
@@ -190,7 +187,7 @@ static bool push(uring *r, const struct io_uring_sqe *entry) {
     atomic_store_explicit(r->submit_tail, tail + 1, memory_order_release); /* pairs with the kernel's load: the entry is visible */
     syscall(SYS_io_uring_enter, r->ring, 1, 0, 0, NULL, 0);
     errno = saved;
-    WEFT_TEST_DELAY(uring_pushed);
+    WEFT_TEST_DELAY(flight_pushed);
     /* The head tells better than the result, which may speak of something else. */
     if (atomic_load_explicit(r->submit_head, memory_order_acquire) == tail + 1) return true;
     /* The kernel looks only when it is asked to, and nobody else asks meanwhile. */
@@ -199,27 +196,28 @@ static bool push(uring *r, const struct io_uring_sqe *entry) {
     return false;
 }
 
-bool uring_submit(lane_runtime *runtime, const uring_request *request) {
-    static const uint8_t calls[] = {[URING_READ] = IORING_OP_READ, [URING_WRITE] = IORING_OP_WRITE, [URING_SYNC] = IORING_OP_FSYNC};
+flight_start flight_submit(lane_runtime *runtime, const flight_request *request, int32_t *result) {
+    (void)result; /* what is done at once is reported, too */
+    static const uint8_t calls[] = {[FLIGHT_READ] = IORING_OP_READ, [FLIGHT_WRITE] = IORING_OP_WRITE, [FLIGHT_SYNC] = IORING_OP_FSYNC};
     uring *r = ring_of(runtime);
-    if (!is_open(r)) return false;
+    if (!is_open(r)) return FLIGHT_REFUSED;
     struct io_uring_sqe entry;
     memset(&entry, 0, sizeof entry);
     entry.opcode = calls[request->call];
     entry.flags = request->apart ? IOSQE_ASYNC : 0;
-    entry.fd = request->system;
+    entry.fd = (int32_t)request->system;
     entry.user_data = (uint64_t)(uintptr_t)request->op;
-    if (request->call != URING_SYNC) {
+    if (request->call != FLIGHT_SYNC) {
         entry.off = request->offset;
         entry.addr = (uint64_t)(uintptr_t)request->data;
         entry.len = request->length;
     }
     tsan_release(request->op);
     pthread_mutex_lock(&r->submitting);
-    /* Against uring_cancel, which comes after the request has been published: either this look sees it, or that finds the op in the kernel. */
+    /* Against flight_cancel, which comes after the request has been published: either this look sees it, or that finds the op in the kernel. */
     bool taken = !r->closed && !weft_blocking_requested(&request->op->call_) && push(r, &entry);
     pthread_mutex_unlock(&r->submitting);
-    return taken;
+    return taken ? FLIGHT_UP : FLIGHT_REFUSED;
 }
 
 static void ask_to_end(uring *r, const weft_file_op *op) {
@@ -232,7 +230,7 @@ static void ask_to_end(uring *r, const weft_file_op *op) {
     push(r, &entry); /* if there is no room: nothing that flies is in a hurry */
 }
 
-void uring_cancel(lane_runtime *runtime, const weft_file_op *op) {
+void flight_cancel(lane_runtime *runtime, weft_file_op *op) {
     uring *r = ring_of(runtime);
     if (!is_open(r)) return;
     pthread_mutex_lock(&r->submitting);
@@ -240,7 +238,7 @@ void uring_cancel(lane_runtime *runtime, const weft_file_op *op) {
     pthread_mutex_unlock(&r->submitting);
 }
 
-uint32_t uring_collect(lane_runtime *runtime, bool behind) {
+uint32_t flight_collect(lane_runtime *runtime, bool behind) {
     uring *r = ring_of(runtime);
     uint32_t count = 0;
     while (is_open(r) && count < TURN) {
@@ -253,7 +251,7 @@ uint32_t uring_collect(lane_runtime *runtime, bool behind) {
         atomic_store_explicit(r->done_head, head + n, memory_order_release); /* pairs with the kernel's load: it may write there again */
         pthread_mutex_unlock(&r->collecting);
         if (n == 0) break;
-        WEFT_TEST_DELAY(uring_collected);
+        WEFT_TEST_DELAY(flight_collected);
         atomic_fetch_sub_explicit(&r->flying, n, memory_order_relaxed);
         for (uint32_t k = 0; k < n; k++) {
             const struct io_uring_cqe *entry = &batch[behind ? k : n - 1 - k]; /* as in lane_poll: the worker takes its newest first */
@@ -268,7 +266,7 @@ uint32_t uring_collect(lane_runtime *runtime, bool behind) {
     return count;
 }
 
-void uring_stop(uint32_t slot) {
+void flight_stop(uint32_t slot) {
     uring *r = &rings[slot];
     pthread_mutex_lock(&r->submitting);
     r->closed = true;
@@ -276,7 +274,7 @@ void uring_stop(uint32_t slot) {
     pthread_mutex_unlock(&r->submitting);
 }
 
-void uring_close(uint32_t slot) {
+void flight_close(uint32_t slot) {
     uring *r = &rings[slot];
     pthread_mutex_lock(&r->submitting);
     if (is_open(r)) {
@@ -291,6 +289,6 @@ void uring_close(uint32_t slot) {
     pthread_mutex_unlock(&r->submitting);
 }
 
-uint64_t uring_count(uint32_t slot) { return atomic_load_explicit(&rings[slot].landed, memory_order_relaxed); }
+uint64_t flight_count(uint32_t slot) { return atomic_load_explicit(&rings[slot].landed, memory_order_relaxed); }
 
-bool uring_is_open(uint32_t slot) { return is_open(&rings[slot]); }
+bool flight_is_open(uint32_t slot) { return is_open(&rings[slot]); }
