@@ -137,10 +137,14 @@ static inline void stress_unwatch(int unwatched)
 static inline void stress_unwatch(int unwatched) { (void)unwatched; }
 #endif
 
+#if !defined(STRESS_FAULTS)
+static inline void stress_strike(int one_in, uint64_t seed) { (void)one_in, (void)seed; }
+#endif
+
 typedef void (*stress_scenario)(uint32_t workers, uint64_t *random);
 
-/* Runs a scenario on one CPU, on two, and with four times as many workers as CPUs. Worker threads inherit the set. A coin of
- * the seed decides whether the monitor stands still. Returns 0, or what went wrong with the system. */
+/* Runs a scenario on one CPU, on two, and with four times as many workers as CPUs. Worker threads inherit the set. Coins of the
+ * seed decide whether the monitor stands still, and whether the system refuses now and then. Returns 0, or what went wrong. */
 static inline int stress_in_all_crowds(const char *name, stress_scenario scenario)
 {
     cpu_set_t all, one, two;
@@ -170,7 +174,9 @@ static inline int stress_in_all_crowds(const char *name, stress_scenario scenari
         if (random == 0) random = 1;
         bad = sched_setaffinity(0, sizeof(cpu_set_t), crowds[i].set) != 0;
         stress_unwatch(stress_below(&random, 2) == 0);
+        stress_strike(stress_below(&random, 2) == 0 ? 30 : 0, random);
         if (bad == 0) scenario(crowds[i].workers, &random);
+        stress_strike(0, random);
         stress_unwatch(0);
         bad |= sched_setaffinity(0, sizeof all, &all) != 0;
     }

@@ -120,8 +120,7 @@ static crowd *begin(uint32_t workers, uint64_t *random, long runs)
     config.workers = workers;
     config.name = "stall";
     config.keep_ns = 20000000;
-    assert_int_equal(weft_runtime_create(&config, &c->runtime), WEFT_OK);
-    stress_watch_runtime(c->runtime);
+    c->runtime = stressed_as(&config);
     for (int i = 0; i < JOBS; i++)
         c->jobs[i] = (job){.timer.op.run = run, .crowd = c, .behind.op.run = flag, .random = stress_random(random), .left = runs};
     return c;

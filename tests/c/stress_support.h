@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * stress_support.h: what the stress tests of the C interface share beside tests/stress.h.
+ * stress_support.h: what the stress tests of the C interface share beside tests/stress.h. On Linux a coin of the seed decides
+ * for each crowd whether the system is one that refuses now and then (faults.h), in ways of which a user sees next to nothing.
  */
 #ifndef WEFT_TESTS_C_STRESS_SUPPORT_H
 #define WEFT_TESTS_C_STRESS_SUPPORT_H
 
-#include "../stress.h"
 #include "support.h"
+
+#if defined(__linux__)
+#include "faults.h"
+#define STRESS_FAULTS
+static inline void stress_strike(int one_in, uint64_t seed)
+{
+    static const fault kinds[] = {FAULT_interrupted, FAULT_woken,      FAULT_spurious,  FAULT_short_receive, FAULT_short_send,
+                                  FAULT_not_cached,  FAULT_short_move, FAULT_no_flight, FAULT_no_thread};
+    if (library_begin == 0) faults_know((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft_now_ns"));
+    atomic_store(&fault_seed, seed);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) atomic_store(&fault_one_in[kinds[i]], (uint32_t)one_in);
+}
+#endif
+#include "../stress.h"
+
+/* A runtime for the watchdog to look at. A thread may be refused: then none is left behind, and we try again. */
+static inline weft_runtime stressed_as(const weft_runtime_config *config)
+{
+    weft_runtime runtime = {0};
+    int rc;
+    do {
+        rc = weft_runtime_create(config, &runtime);
+    } while (rc == WEFT_ELIMIT);
+    assert_int_equal(rc, WEFT_OK);
+    stress_watch_runtime(runtime);
+    return runtime;
+}
 
 static inline weft_runtime stressed(uint32_t workers)
 {
-    weft_runtime runtime = start_runtime(workers);
-    stress_watch_runtime(runtime);
-    return runtime;
+    weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
+    config.workers = workers;
+    return stressed_as(&config);
 }
 
 /* An op that counts how often it ran. */

@@ -42,7 +42,7 @@ static void pass_on(weft_op *op)
 
 static void single_submits_between_runtimes(uint32_t workers, uint64_t *random)
 {
-    weft_runtime there = start_runtime(workers), here = stressed(workers);
+    weft_runtime there = stressed(workers), here = stressed(workers);
     flagged one = {.op = {.run = flag}};
     relay way = {.op = {.run = pass_on}, .runtime = here, .next = &one.op, .random = stress_random(random)};
     for (long round = 1; round <= 1000 * stress_scale(); round++) {
