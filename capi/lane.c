@@ -5,7 +5,7 @@
  * The queue is a growing ring that the owner uses as a stack at its newest end and thieves as a queue at its oldest
  * end (Chase and Lev, "Dynamic circular work-stealing deque", 2005, gives the shape), and a second ring, first in first out, for
  * those who yielded. Both are guarded by the queue section of lane_internal.h instead of by Chase and Lev's fence and
- * compare-and-swap: docs/decisions/queue.md says why and what it costs. Owner: the worker's thread. Thieves: core/queue.go.
+ * compare-and-swap: docs/decisions/queue.md says why and what it costs. Owner: the worker's thread. Thieves: steal.c, core/queue.go.
  */
 #include "delay.h"
 #include "lane_internal.h"
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 
 #include "io.h"
+#include "ring.h"
+#include "steal.h"
 #include "tsan.h"
 
 enum {
@@ -51,16 +53,8 @@ LANE_COLD void lane_enter_contended(lane_worker *worker) {
     lane_enter(worker);
 }
 
-static inline bool lane_ring_try_put(lane_ring *ring, uint64_t runnable) {
-    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (LANE_UNLIKELY(tail - atomic_load_explicit(&ring->head, memory_order_relaxed) > ring->mask)) return false;
-    ((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask] = runnable;
-    atomic_store_explicit(&ring->tail, tail + 1, memory_order_relaxed);
-    return true;
-}
-
 /* Doubles a ring. Inside the queue section, so no thief reads the old words and they can go at once. */
-static LANE_COLD void lane_grow(lane_ring *ring) {
+LANE_COLD void lane_grow(lane_ring *ring) {
     uint64_t *old = (uint64_t *)(uintptr_t)ring->words;
     int64_t size = (ring->mask + 1) * 2;
     uint64_t *grown = lane_allocate_words((size_t)size);
@@ -75,45 +69,6 @@ static LANE_COLD void lane_grow(lane_ring *ring) {
     tsan_release(grown);
     ring->words = (uint64_t)(uintptr_t)grown;
     ring->mask = size - 1;
-}
-
-static inline void lane_ring_put(lane_ring *ring, uint64_t runnable) {
-    while (!lane_ring_try_put(ring, runnable)) lane_grow(ring);
-}
-
-static inline lane_runnable *lane_ring_take_oldest(lane_ring *ring) {
-    int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (head == atomic_load_explicit(&ring->tail, memory_order_relaxed)) return NULL;
-    atomic_store_explicit(&ring->head, head + 1, memory_order_relaxed);
-    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[head & ring->mask];
-}
-
-static inline lane_runnable *lane_ring_take_newest(lane_ring *ring) {
-    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (tail == atomic_load_explicit(&ring->head, memory_order_relaxed)) return NULL;
-    tail--;
-    atomic_store_explicit(&ring->tail, tail, memory_order_relaxed);
-    return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask];
-}
-
-/* Takes the newest if it is this one. */
-static inline bool lane_ring_take_back(lane_ring *ring, uint64_t runnable) {
-    int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (tail == atomic_load_explicit(&ring->head, memory_order_relaxed)) return false;
-    tail--;
-    if (((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask] != runnable) return false;
-    atomic_store_explicit(&ring->tail, tail, memory_order_relaxed);
-    return true;
-}
-
-/* The newest runnable stands in a word of its own and enters the ring when a newer one comes: an op that queues one other and ends, the
- * commonest case, then waits for one store to reach a load instead of for two updates of an index. Returns whether there was one. */
-static inline bool lane_put(lane_worker *worker, void *runnable) {
-    uint64_t older = atomic_load_explicit(&worker->next, memory_order_relaxed);
-    atomic_store_explicit(&worker->next, (uint64_t)(uintptr_t)runnable, memory_order_relaxed);
-    if (older == 0) return false;
-    lane_ring_put(&worker->deque, older);
-    return true;
 }
 
 static inline lane_runnable *lane_take(lane_worker *worker) {
@@ -329,7 +284,8 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
 
 uint32_t lane_run(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    uint32_t reason = 0, out_of_reach = 0;
+    uint32_t reason = 0;
+    lane_thief thief = {.place = worker->index};
     lane_fairness fair = {.until_check = worker->check_interval};
     worker->turn_at = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + lane_turn_interval(worker);
     for (;;) {
@@ -353,7 +309,7 @@ uint32_t lane_run(lane_worker *worker) {
         }
         atomic_store_explicit(&worker->running, 0, memory_order_relaxed);
         if (lane_drain(worker, runtime)) continue;
-        reason = lane_park(worker, &out_of_reach);
+        reason = lane_park(worker, &thief);
         if (reason != 0) break;
         fair = (lane_fairness){.until_check = worker->check_interval};
         worker->turn_at = ticks + lane_turn_interval(worker);

@@ -43,12 +43,11 @@ enum { LANE_MONITOR_AWAKE = 0, LANE_MONITOR_ASLEEP = 1, LANE_MONITOR_ENDS = 2 };
 
 /* Why the lane goes back to Go. */
 enum {
-    LANE_STEAL = 1,  /* another worker has a backlog */
-    LANE_TIMERS = 2, /* a timer is due somewhere */
-    LANE_POLL = 3,   /* nobody has polled for a while: every worker is held up, or cannot do it without Go */
-    LANE_STOP = 4,   /* the runtime is stopping, and nothing is left here */
-    LANE_RETIRE = 5, /* the monitor has asked this worker to leave */
-    LANE_REPLACE = 6, /* to the monitor: a worker is held up, and another is to take its place */
+    LANE_TIMERS = 1,  /* a timer is due somewhere */
+    LANE_POLL = 2,    /* nobody has polled for a while: every worker is held up, or cannot do it without Go */
+    LANE_STOP = 3,    /* the runtime is stopping, and nothing is left here */
+    LANE_RETIRE = 4,  /* the monitor has asked this worker to leave */
+    LANE_REPLACE = 5, /* to the monitor: a worker is held up, and another is to take its place */
 };
 
 /* One timer wheel: Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987. Ticks of 2^14 ns, levels of 64 slots. */

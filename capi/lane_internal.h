@@ -41,9 +41,9 @@ uint32_t lane_run(lane_worker *worker);                           /* until there
 void lane_wake_one(lane_runtime *runtime);
 void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle */
 void lane_keep_polling(lane_runtime *runtime);                /* counts a descriptor: from now on the keeper sleeps in the poller, also if he sleeps already */
-/* Waits for something to do. out_of_reach counts the times in a row that others had something which could not be taken; 0 at first. Returns 0: look
- * for ops again; else a reason for Go. */
-uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach);
+struct lane_thief;
+/* Waits for something to do. Returns 0: look for ops again; else a reason for Go. */
+uint32_t lane_park(lane_worker *worker, struct lane_thief *thief);
 void lane_polled(lane_runtime *runtime, lane_worker *worker, uint32_t count, bool woken); /* the end of lane_poll: woken in a turn of a busy worker */
 
 /* watch.c */
@@ -80,10 +80,10 @@ static inline void lane_count(_Atomic uint64_t *counter, uint64_t by) {
     } while (0)
 
 /* Opens the owner's queue section.
- *   store turn = 1, barrier, load thief  against  queue.go's seize: store thief = 1, process-wide barrier, load turn.
+ *   store turn = 1, barrier, load thief  against  the thief's seize (steal.c, queue.go): store thief = 1, process-wide barrier, load turn.
  * One of the two sees the other. The owner's barrier is only the compiler's when the thief's reaches every thread
  * (membarrier); else it is a full one. Without either both could enter, and an op would run twice.
- * acquire on thief pairs with the release by which queue.go's release gives the queue back: it makes the thief's changes visible.
+ * acquire on thief pairs with the release by which a thief's release gives the queue back: it makes the thief's changes visible.
  * Model: docs/models/queue.pml. */
 static inline bool lane_try_enter(lane_worker *worker) {
     atomic_store_explicit(&worker->turn, 1, memory_order_relaxed);
@@ -102,7 +102,7 @@ static inline void lane_enter(lane_worker *worker) {
     if (LANE_UNLIKELY(!lane_try_enter(worker))) lane_enter_contended(worker);
 }
 
-/* Closes it. release pairs with the load of turn in queue.go's seize: the thief then sees every change made inside. */
+/* Closes it. release pairs with the load of turn in the thief's seize: the thief then sees every change made inside. */
 static inline void lane_leave(lane_worker *worker) {
     atomic_store_explicit(&worker->turn, 0, memory_order_release);
 }

@@ -12,6 +12,7 @@
 
 #include "io.h"
 #include "flight.h"
+#include "steal.h"
 
 enum {
     SPIN_MAX_NS = 20000, /* about four times a futex wake on the machines this was measured on */
@@ -125,19 +126,6 @@ static bool lane_was_given(const lane_worker *worker) {
            atomic_load_explicit(&worker->injected.head, memory_order_relaxed);
 }
 
-/* Whether another worker has a backlog; in_reach: one that a thief would get at now. An owner that has lost its CPU inside its queue section, or
- * another thief, keeps it from everybody for a while; waiting for that here costs no crossing. That is only a hint. */
-static bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime *runtime, bool in_reach) {
-    for (uint32_t i = 0; i < lane_active(runtime); i++) {
-        const lane_worker *other = lane_worker_at(runtime, i);
-        if (i != worker->index && lane_has_backlog(other) &&
-            (!in_reach || (atomic_load_explicit(&other->turn, memory_order_relaxed) == 0 &&
-                           atomic_load_explicit(&other->thief, memory_order_relaxed) == 0)))
-            return true;
-    }
-    return false;
-}
-
 static bool lane_stopping(const lane_runtime *runtime) {
     return atomic_load_explicit(&runtime->state, memory_order_seq_cst) != LANE_RUNNING;
 }
@@ -157,7 +145,7 @@ static bool lane_spin(lane_worker *worker, lane_runtime *runtime) {
             lane_relax();
             found = atomic_load_explicit(&runtime->inject, memory_order_relaxed) > LANE_INJECT_CLOSED;
         }
-        found = found || lane_backlog_elsewhere(worker, runtime, false) || lane_stopping(runtime);
+        found = found || lane_backlog_elsewhere(worker, runtime) || lane_stopping(runtime);
     } while (!found && lane_now() < until);
     /* seq_cst: a producer that saw spinning != 0 published before the second look that lane_park takes after this. */
     atomic_fetch_sub_explicit(&runtime->spinning, 1, memory_order_seq_cst);
@@ -227,20 +215,22 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
     return reason;
 }
 
-uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
+uint32_t lane_park(lane_worker *worker, lane_thief *thief) {
     lane_runtime *runtime = lane_runtime_at(worker);
-    bool backlog = lane_backlog_elsewhere(worker, runtime, false);
-    if (backlog && lane_backlog_elsewhere(worker, runtime, true)) {
-        *out_of_reach = 0;
-        return LANE_STEAL;
-    }
-    if (lane_stopping(runtime)) return flight_collect(runtime, false) != 0 ? 0 : LANE_STOP; /* nobody sleeps in the poller any more */
-    if (atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED) return LANE_RETIRE;
-    if (backlog) {
-        lane_pause((*out_of_reach)++);
+    lane_stolen stolen = lane_steal(worker, thief);
+    if (stolen == LANE_LOOT) {
+        thief->waits = 0;
         return 0;
     }
-    *out_of_reach = 0;
+    bool stopping = lane_stopping(runtime);
+    bool asked = atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED;
+    if (stolen == LANE_LATER && (stopping || !asked)) {
+        lane_pause(thief->waits++);
+        return 0;
+    }
+    thief->waits = 0;
+    if (stopping) return flight_collect(runtime, false) != 0 ? 0 : LANE_STOP; /* nobody sleeps in the poller any more */
+    if (asked) return LANE_RETIRE;
     if (lane_spin(worker, runtime)) return 0;
     WEFT_TEST_DELAY(lane_park_begins);
 
@@ -249,7 +239,7 @@ uint32_t lane_park(lane_worker *worker, uint32_t *out_of_reach) {
     atomic_fetch_or_explicit(&runtime->idle[worker->index / 64], lane_bit(worker), memory_order_seq_cst);
     WEFT_TEST_DELAY(lane_park_announced);
     uint32_t reason = 0;
-    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime, false)) {
+    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
         WEFT_TEST_DELAY(lane_park_looked);
         int64_t slept_at = lane_now();
         uint32_t nobody = 0;

@@ -17,9 +17,9 @@
 //
 // # A worker's life
 //
-// The worker enters the lane ([Lane.Run]), which runs ops, sleeps, and runs ops again, and comes back only with a [Reason]: somebody has a
-// backlog to steal from, a timer is due, nobody has polled for a while, or the runtime stops. Each is answered here in a short piece of Go
-// that runs no op, and the worker enters the lane again. So a language crossing is paid per batch, never per op.
+// The worker enters the lane ([Lane.Run]), which runs ops, steals, sleeps, and runs ops again, and comes back only with a [Reason]: a timer is
+// due, nobody has polled for a while, the worker is to leave, or the runtime stops. Each is answered here in a short piece of Go that runs no
+// op, and the worker enters the lane again. So a language crossing is paid per batch, never per op.
 //
 // # Who touches what
 //

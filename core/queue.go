@@ -16,9 +16,12 @@ import "unsafe"
 // Either the owner sees Thief or the thief sees Turn, since a barrier stands between store and load on both sides. On the C side the owner's
 // barrier is the compiler's alone and the thief pays for both (membarrier), so an owner that nobody robs executes no locked instruction. The
 // owner's section is a handful of instructions and runs no op: a worker whose op blocks is never inside it, and its queue can be stolen to the
-// last op. docs/models/queue.pml checks it; capi/lane_internal.h is the owner's end in C.
+// last op. docs/models/queue.pml checks it; capi/lane_internal.h is the owner's end in C, capi/steal.c the thief's.
 
 const ringInitial = 1024 // runnables; 8 KiB, grown by doubling
+
+// lootMax bounds a steal, and a gift. Half of a longer queue takes another steal, by which time others may have come for it.
+const lootMax = 512
 
 // seizeSpins bounds how long a thief waits for an owner that is inside its section: the section takes nanoseconds, so one that lasts longer
 // means that the owner has lost its CPU, and another victim is the better choice.
@@ -192,6 +195,39 @@ func (w *WorkerMemory) StealHalf(l Lane, loot []uint64) (n int) {
 		return 1
 	}
 	return 0
+}
+
+// Steal takes half of the queue of the next worker that has a backlog, for a lane in Go. place is where the last search ended. backlog tells
+// that there was one, stolen that it was got at. The twin of lane_steal in capi/steal.c, without its pace.
+func (w *WorkerMemory) Steal(l Lane, m Memory, place *int) (stolen, backlog bool) {
+	var loot [lootMax]uint64
+	r := w.RuntimeMemory()
+	places := int(r.Active.Load())
+	for range places {
+		*place = (*place + 1) % places
+		victim := r.Worker(*place)
+		if victim == w || !victim.HasBacklog() {
+			continue
+		}
+		backlog = true
+		n := victim.StealHalf(l, loot[:])
+		if n == 0 {
+			continue
+		}
+		w.Steals.Add(1)
+		w.OpsStolen.Add(uint64(n))
+		// Newest first onto our stack: the oldest, likely the one with most work behind it, is taken next.
+		w.Enter(l)
+		for i := n - 1; i >= 0; i-- {
+			w.Put(m, loot[i])
+		}
+		w.Leave()
+		if n > 1 {
+			l.WakeOne(r)
+		}
+		return true, true
+	}
+	return false, backlog
 }
 
 // Accept queues runnables, first in first out, at a worker that runs, from another thread. False when it does not run, or is inside its section

@@ -58,8 +58,7 @@ const InjectClosed = uint64(1)
 type Reason uint32
 
 const (
-	ReasonSteal   Reason = iota + 1 // another worker has a backlog
-	ReasonTimers                    // a timer is due somewhere
+	ReasonTimers  Reason = iota + 1 // a timer is due somewhere
 	ReasonPoll                      // nobody has polled for a while: every worker is held up, or cannot do it without Go
 	ReasonStop                      // the runtime is stopping, and nothing is left here
 	ReasonRetire                    // the monitor has asked this worker to leave

@@ -118,12 +118,13 @@ func (w *worker) leave() bool {
 // next look at the clock tries again.
 func (w *worker) giveAway() bool {
 	r := w.runtime
+	var gift [lootMax]uint64
 	places := int(r.shared.Active.Load())
 	for w.shared.Length() != 0 {
 		w.shared.Enter(r.lane)
 		n := 0
-		for ; n < len(w.loot); n++ {
-			if w.loot[n] = w.shared.Take(); w.loot[n] == 0 {
+		for ; n < len(gift); n++ {
+			if gift[n] = w.shared.Take(); gift[n] == 0 {
 				break
 			}
 		}
@@ -132,7 +133,7 @@ func (w *worker) giveAway() bool {
 		for i := 0; i < places && !given; i++ {
 			other := r.shared.Worker(i)
 			given = other != w.shared && other.Life.Load() == LifeRunning && other.Stalled.Load() != other.Ticks.Load() &&
-				other.Accept(r.lane, r.memory, w.loot[:n])
+				other.Accept(r.lane, r.memory, gift[:n])
 			if given {
 				r.lane.Wake(r.shared, other) // after the queue: against its second look before it sleeps
 			}
@@ -140,7 +141,7 @@ func (w *worker) giveAway() bool {
 		if !given {
 			w.shared.Enter(r.lane)
 			for i := n - 1; i >= 0; i-- {
-				w.shared.Put(r.memory, w.loot[i])
+				w.shared.Put(r.memory, gift[i])
 			}
 			w.shared.Leave()
 			return false

@@ -1,4 +1,4 @@
-// Package purelane is the lane in Go: the twin of capi/lane.c, park.c and watch.c, for builds without cgo. It runs the same core on the same
+// Package purelane is the lane in Go: the twin of capi/lane.c, park.c, steal.c and watch.c, for builds without cgo. It runs the same core on the same
 // shared memory, calls ops through purego, and is what core's own tests run on. It is not built for speed: a call costs some 60 ns.
 //
 // One Lane serves one runtime. Its workers are goroutines locked to their threads.
@@ -30,12 +30,19 @@ type Lane struct {
 	poller  core.Poller
 	call    func(function, argument uintptr)
 	workers [core.WorkersMax]sleeper
+	thieves [core.WorkersMax]thief
 	resting [core.WorkersMax]chan struct{} // of a cached worker
 	monitor chan struct{}                  // closed by EndWatch
 
 	views        [core.WorkersMax]view // owner: monitor
 	surplusSince int64                 // owner: monitor; ns, 0: there is none
 	injected     bool                  // owner: monitor; something was injected and not drained, at the last look
+}
+
+// thief is what a worker remembers of its steals. Owner: the worker.
+type thief struct {
+	place int    // of the last victim
+	waits uint32 // in a row, for a backlog that could not be got at
 }
 
 // New makes the lane of one runtime. call is what runs an op: Call, or a test's own.

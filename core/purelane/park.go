@@ -100,13 +100,23 @@ func backlogElsewhere(w *core.WorkerMemory, r *core.RuntimeMemory) bool {
 
 // park: announce, look again, sleep; lane_park in capi/park.c, without its spinning.
 func (l *Lane) park(w *core.WorkerMemory, r *core.RuntimeMemory) (reason core.Reason) {
-	if backlogElsewhere(w, r) {
-		return core.ReasonSteal
+	t := &l.thieves[w.Index]
+	stolen, backlog := w.Steal(l, l.memory, &t.place)
+	if stolen {
+		t.waits = 0
+		return 0
 	}
-	if r.State.Load() != core.StateRunning {
+	stopping, asked := r.State.Load() != core.StateRunning, w.Life.Load() == core.LifeAsked
+	if backlog && (stopping || !asked) {
+		l.Pause(t.waits)
+		t.waits++
+		return 0
+	}
+	t.waits = 0
+	if stopping {
 		return core.ReasonStop
 	}
-	if w.Life.Load() == core.LifeAsked {
+	if asked {
 		return core.ReasonRetire
 	}
 	bit := uint64(1) << (w.Index % 64)

@@ -5,13 +5,14 @@
 /* check: -DSAFETY -DMUTANT_THIEF_IGNORES_TURN expect: fail */
 /* check: -DSAFETY -DMUTANT_THIEVES_SHARE expect: fail */
 /*
- * queue.pml: the queue section: one owner in C, two thieves in Go, growth included.
+ * queue.pml: the queue section: one owner in C, two thieves, growth included.
  *
  * Code:  capi/lane_internal.h (lane_enter, lane_leave), capi/lane.c (lane_enter_contended, lane_ring_put, lane_grow);
- *        core/queue.go (seize, release, StealHalf).
+ *        capi/ring.h, capi/steal.c (lane_seize, lane_release, lane_rob); core/queue.go (seize, release, StealHalf, Accept).
  * Words: turn and thief are lane_worker.turn and .thief. The owner's stores go through a store buffer, as on real machines: others see them when
- *        the buffer drains, at any later time, in order; the process-wide barrier (membarrier) drains it. Go's stores are sequentially
- *        consistent and need no buffer.
+ *        the buffer drains, at any later time, in order; the process-wide barrier (membarrier) drains it. A thief takes thief by
+ *        a locked instruction, in C and in Go; its other stores become visible in order, and the last of them gives the queue back, so that
+ *        a buffer of its own would only make its section longer.
  *
  * Properties
  *  1. owner and thieves are never inside together, nor two thieves;

@@ -181,8 +181,8 @@ static void many_timers_and_their_crossings(void **state)
             assert_int_equal(atomic_load(&clocks[i].runs), 1);
         }
         assert_int_equal(after.timers_fired - before.timers_fired, N);
-        /* 51 ms are 3,100 ticks; each may wake a worker and cost it a turn in Go, and each batch another a steal. */
-        assert_true(after.crossings - before.crossings <= 2 * 3200 + 4 * (after.steals - before.steals));
+        /* 51 ms are 3,100 ticks; each may wake a worker and cost it a turn in Go. */
+        assert_true(after.crossings - before.crossings <= 2 * 3200);
         assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
     }
     free(clocks);

@@ -48,7 +48,7 @@ func TestGoAndCAgreeOnEveryConstant(t *testing.T) {
 		int64(core.Awake), int64(core.Announced), int64(core.Parked), int64(core.ParkedInPoller), int64(core.Notified),
 		int64(core.LifeAbsent), int64(core.LifeStarting), int64(core.LifeRunning), int64(core.LifeAsked), int64(core.LifeCached),
 		int64(core.LifeDismissed), int64(core.LifeLeaving),
-		int64(core.ReasonSteal), int64(core.ReasonTimers), int64(core.ReasonPoll), int64(core.ReasonStop), int64(core.ReasonRetire), int64(core.ReasonReplace),
+		int64(core.ReasonTimers), int64(core.ReasonPoll), int64(core.ReasonStop), int64(core.ReasonRetire), int64(core.ReasonReplace),
 		int64(core.InjectClosed),
 		int64(core.SlotReady), int64(core.SlotClosed), int64(core.SlotHeld), int64(slotOwner), core.Receive, core.Send,
 		int64(core.HintReceiveDrained), int64(core.HintHangup),
