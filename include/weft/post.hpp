@@ -24,16 +24,32 @@ namespace weft {
 
 namespace detail {
 
-/// An op and the function that it calls, in one block of the frames' pool.
-template <class F>
-struct posted : weft_op {
+/// What stands before a function that is posted to the thread's own worker, whose queue asks for no more: a third of an op.
+struct runnable {
+    void (*run)(runnable *) noexcept;
+};
+
+/// An op, or a runnable, and the function that it calls, in one block of the frames' pool.
+template <class Head, class F>
+struct posted : Head {
     static_assert(alignof(F) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "post: the function is over-aligned");
 
     F function;
 
-    static void run(weft_op *op) noexcept {
-        tsan_acquire(op);
-        auto *self = static_cast<posted *>(op);
+    template <class G>
+    [[nodiscard]] static posted *make(G &&function) {
+        void *memory = frame_allocate(sizeof(posted));
+        try {
+            return ::new (memory) posted{Head{run}, std::forward<G>(function)};
+        } catch (...) {
+            frame_free(memory, sizeof(posted));
+            throw;
+        }
+    }
+
+    static void run(Head *head) noexcept {
+        tsan_acquire(head);
+        auto *self = static_cast<posted *>(head);
         try {
             // Out of the block first: the function may run for long, or end its thread's program.
             F function = std::move(self->function);
@@ -50,6 +66,21 @@ struct posted : weft_op {
     }
 };
 
+/// Makes the block, and has schedule() queue it; gives it up when that fails.
+template <class Head, class F, class Schedule>
+void post_as(F &&function, const std::source_location &from, Schedule schedule) {
+    using posted = detail::posted<Head, std::decay_t<F>>;
+    posted *self = posted::make(std::forward<F>(function));
+    describe(reinterpret_cast<any_function>(posted::run), from);
+    tsan_release(self);
+    WEFT_TEST_DELAY(post_made);
+    const int code = schedule(self);
+    if (code != WEFT_OK) [[unlikely]] {
+        self->discard();
+        throw_error(code, "post");
+    }
+}
+
 } // namespace detail
 
 /// Calls function() once on a worker of the runtime. On a worker of this runtime it goes to that worker's own deque, which
@@ -59,22 +90,12 @@ struct posted : weft_op {
 /// Reports of stalls name the place of the call.
 template <std::invocable F>
 void post(scheduler where, F &&function, std::source_location from = std::source_location::current()) {
-    using posted = detail::posted<std::decay_t<F>>;
-    void *memory = detail::frame_allocate(sizeof(posted));
-    posted *self = nullptr;
-    try {
-        self = ::new (memory) posted{weft_op{posted::run, nullptr, nullptr, 0}, std::forward<F>(function)};
-    } catch (...) {
-        detail::frame_free(memory, sizeof(posted));
-        throw;
-    }
-    detail::describe(reinterpret_cast<detail::any_function>(posted::run), from);
-    detail::tsan_release(self);
-    WEFT_TEST_DELAY(post_made);
-    const int code = weft_schedule(where.native(), self);
-    if (code != WEFT_OK) {
-        self->discard();
-        throw_error(code, "post");
+    const weft_runtime target = where.native();
+    if (target.id != 0 && weft_runtime_current().id == target.id) {
+        detail::post_as<detail::runnable>(std::forward<F>(function), from,
+                                          [target](detail::runnable *self) { return weft_schedule_local(target, self, 0); });
+    } else {
+        detail::post_as<weft_op>(std::forward<F>(function), from, [target](weft_op *self) { return weft_schedule(target, self); });
     }
 }
 
