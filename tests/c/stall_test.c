@@ -119,6 +119,25 @@ static void a_computing_op_counts_as_well(void **state)
     waits_for_its_own(2, 2, true);
 }
 
+/* The monitor, who sleeps while all sleep, is awake again when a timer has woken a worker. */
+typedef struct late_waiting {
+    weft_timer timer; /* the op comes first */
+    waiting wait;
+} late_waiting;
+
+static void wait_for_next_of(weft_op *op) { wait_for_next(&((late_waiting *)op)->wait.op); }
+
+static void a_stall_after_a_long_rest(void **state)
+{
+    (void)state;
+    weft_runtime runtime = start_with((weft_runtime_config){.workers = 2});
+    atomic_long over = 0, behind = 0;
+    late_waiting late = {.timer = {.op = {.run = wait_for_next_of}}, .wait = {{0}, runtime, {{.run = count}, &behind}, &over, false}};
+    assert_int_equal(weft_schedule_after(runtime, &late.timer, 300000000), WEFT_OK);
+    wait_for(&over, 1);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
 #if !defined(_WIN32) /* Wine does not tell whether a thread that has no CPU waits for one */
 /* Of computing ops there run at most one more than there are CPUs, or than workers if these are more. */
 static void compute(weft_op *op)
@@ -280,6 +299,7 @@ int main(void)
         cmocka_unit_test(all_blocked_and_all_goes_on),
         cmocka_unit_test(what_stands_behind_an_op_runs),
         cmocka_unit_test(a_computing_op_counts_as_well),
+        cmocka_unit_test(a_stall_after_a_long_rest),
 #if !defined(_WIN32)
         cmocka_unit_test(computing_ops_get_one_thread_more),
 #endif
