@@ -37,6 +37,9 @@ void lane_finish(lane_runtime *runtime, weft_op *op);             /* lane_comple
 int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake); /* first runs last; WEFT_ESTOPPED once closed */
 uint32_t lane_run(lane_worker *worker);                           /* until there is something that only Go can do */
 
+/* poll.c */
+void lane_polled(lane_runtime *runtime, lane_worker *worker, uint32_t count, bool woken); /* the end of lane_poll: woken in a turn of a busy worker */
+
 /* park.c */
 void lane_wake_one(lane_runtime *runtime);
 void lane_wake(lane_runtime *runtime, lane_worker *worker);   /* if it is idle */
@@ -44,7 +47,6 @@ void lane_keep_polling(lane_runtime *runtime);                /* counts a descri
 struct lane_thief;
 /* Waits for something to do. Returns 0: look for ops again; else a reason for Go. */
 uint32_t lane_park(lane_worker *worker, struct lane_thief *thief);
-void lane_polled(lane_runtime *runtime, lane_worker *worker, uint32_t count, bool woken); /* the end of lane_poll: woken in a turn of a busy worker */
 
 /* watch.c */
 uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until there is something that only Go can do */

@@ -162,7 +162,7 @@ func (r *Runtime) pollTurn(p *poll, events *atomic.Uint64, wake bool) {
 	r.shared.PolledAt.Store(r.lane.Now())
 	p.ready = chain{}
 	events.Add(uint64(r.poller.Poll(0, p.add)))
-	// The turn may have taken a wake that was meant for a keeper who went to sleep meanwhile (lane_polled in capi/park.c). A poller does
+	// The turn may have taken a wake that was meant for a keeper who went to sleep meanwhile (lane_polled in capi/poll.c). A poller does
 	// not tell of wakes, and one too many is harmless.
 	if r.shared.Keeper.Load() != 0 {
 		r.poller.Wake()

@@ -21,7 +21,7 @@
  * park.pml: parking and waking: two workers, two producers outside, one of them injecting again, the poller or a timer as what ends the keeper's
  * sleep, somebody who gives the poller a turn meanwhile, a worker that leaves and gives away what it has, and a stop in the middle.
  *
- * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin, lane_polled), capi/lane.c (lane_inject,
+ * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin), capi/poll.c, capi/lane.c (lane_inject,
  *        lane_drain, lane_poll_in_turn), capi/poll_linux.c (lane_poll), capi/timer.c (lane_hurry); core/runtime.go (pollTurn), core/stop.go (Stop,
  *        drained), core/takeover.go (giveAway); core/purelane/park.go (the same in Go).
  * Words: inject, idle, waking, keeper, sleep_until, state are the words of lane_runtime; park[w] is lane_worker.park. All accesses are
