@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "weft.h"
+#include "io.h"
 
 typedef union address {
     struct sockaddr any;
@@ -57,8 +57,14 @@ static inline int endpoint_of(const address *address, weft_endpoint *endpoint) {
     return WEFT_OK;
 }
 
-/* Where a connect goes: 24 bytes of endpoint, in the fields that it does not use otherwise. */
+/* Where an op goes: a connect has 24 bytes of endpoint in the fields that it does not use otherwise, and a datagram has room. */
 static inline void peer_keep(weft_io *io, const weft_endpoint *endpoint) {
+    if (io->kind_ != IO_CONNECT) {
+        memset(&datagram_of(io)->peer, 0, sizeof(weft_endpoint));
+        datagram_of(io)->truncated = 0;
+        if (endpoint != NULL) datagram_of(io)->peer = *endpoint;
+        return;
+    }
     uint64_t high;
     memcpy(&io->length_, endpoint->address, 8);
     memcpy(&high, endpoint->address + 8, 8);

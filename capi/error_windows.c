@@ -11,6 +11,7 @@ int weft_error_from_os(int os_error) {
     switch (os_error) {
     case 0: return WEFT_OK;
     case WSAEINVAL:
+    case WSAEMSGSIZE:
     case WSAEFAULT:
     case ERROR_INVALID_PARAMETER:
     case ERROR_INVALID_HANDLE:

@@ -383,7 +383,7 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     io->flags_ = request.flags;
     io->data_ = request.data;
     io->length_ = request.length;
-    if (request.endpoint != NULL) peer_keep(io, request.endpoint);
+    if (request.kind >= IO_CONNECT) peer_keep(io, request.endpoint);
     ((weft_op *)io->system_)->run = io_retry;
     LANE_COUNT(runtime, io_started, 1);
     tsan_release(io);
@@ -397,8 +397,8 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
 
 /* The public calls. Receives have odd kinds. */
 
-_Static_assert((IO_RECEIVE & IO_RECEIVE_BUFFERS & IO_ACCEPT & 1) == 1, "kinds that receive are odd");
-_Static_assert(((IO_SEND | IO_SEND_BUFFERS | IO_CONNECT) & 1) == 0, "kinds that send are even");
+_Static_assert((IO_RECEIVE & IO_RECEIVE_BUFFERS & IO_ACCEPT & IO_RECEIVE_FROM & 1) == 1, "kinds that receive are odd");
+_Static_assert(((IO_SEND | IO_SEND_BUFFERS | IO_CONNECT | IO_SEND_TO) & 1) == 0, "kinds that send are even");
 
 static int io_transfer(weft_io *io, weft_descriptor descriptor, uint16_t kind, void *data, size_t length, uint32_t flags) {
     if (LANE_UNLIKELY((data == NULL && length != 0) || (flags & ~WEFT_IO_ALL) != 0)) return WEFT_EINVAL;
@@ -440,6 +440,19 @@ int weft_accept(weft_io *io, weft_descriptor listener) {
 int weft_connect(weft_io *io, weft_descriptor descriptor, const weft_endpoint *endpoint) {
     if (endpoint == NULL || (endpoint->family != WEFT_IPV4 && endpoint->family != WEFT_IPV6)) return WEFT_EINVAL;
     return io_start(io, descriptor, (io_request){.kind = IO_CONNECT, .endpoint = endpoint});
+}
+
+_Static_assert(offsetof(weft_datagram, io) == 0, "a datagram and its op are at the same address");
+
+int weft_recv_from(weft_datagram *datagram, weft_descriptor descriptor, void *data, size_t length) {
+    if (data == NULL && length != 0) return WEFT_EINVAL;
+    return io_start((weft_io *)datagram, descriptor, (io_request){.kind = IO_RECEIVE_FROM, .data = data, .length = length});
+}
+
+int weft_send_to(weft_datagram *datagram, weft_descriptor descriptor, const void *data, size_t length, const weft_endpoint *endpoint) {
+    if ((data == NULL && length != 0) || endpoint == NULL || (endpoint->family != WEFT_IPV4 && endpoint->family != WEFT_IPV6)) return WEFT_EINVAL;
+    io_request request = {.kind = IO_SEND_TO, .data = (void *)(uintptr_t)data, .length = length, .endpoint = endpoint};
+    return io_start((weft_io *)datagram, descriptor, request);
 }
 
 /* Asks the system for the end of an op that was requested to end, unless its holder does, who looks at the state after he has begun a transfer. He is

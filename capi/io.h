@@ -22,7 +22,7 @@ enum {
 };
 
 /* weft_io.kind_. The buffers of an op are one piece at data_ of length_ bytes, or length_ pieces at data_. */
-enum { IO_RECEIVE = 1, IO_SEND, IO_RECEIVE_BUFFERS, IO_SEND_BUFFERS, IO_ACCEPT, IO_CONNECT };
+enum { IO_RECEIVE = 1, IO_SEND, IO_RECEIVE_BUFFERS, IO_SEND_BUFFERS, IO_ACCEPT, IO_CONNECT, IO_RECEIVE_FROM, IO_SEND_TO };
 
 /* weft_io.flags_, beside WEFT_IO_ALL. */
 #define IO_UNDER_WAY 0x8000u /* the system is at it: a connect, or, where it reports completion, any transfer */
@@ -81,6 +81,9 @@ static inline io_errors io_errors_keep(void) { return errno; }
 static inline void io_errors_restore(io_errors errors) { errno = errors; }
 #endif
 
+/* The whole of an op that moves a datagram. */
+static inline weft_datagram *datagram_of(weft_io *io) { return (weft_datagram *)io; }
+
 /* What a system call of an op came to. */
 typedef struct io_attempt {
     uint64_t moved;   /* bytes */
@@ -95,6 +98,8 @@ uint32_t io_kind_of(int32_t system);                           /* IO_HINT_STREAM
 void io_close(int32_t system);
 int io_socket(int family, int32_t *system);
 int io_listen(const weft_endpoint *endpoint, int backlog, int32_t *system);
+int io_datagrams(const weft_endpoint *endpoint, int32_t *system); /* a UDP socket that is bound */
+int io_aim(int32_t system, const weft_endpoint *endpoint);        /* connects one */
 int io_shutdown(int32_t system, int directions);
 int io_local(int32_t system, weft_endpoint *endpoint);
 int io_remote(int32_t system, weft_endpoint *endpoint);

@@ -20,7 +20,8 @@
 int weft_error_from_os(int os_error) {
     switch (os_error) {
     case 0: return WEFT_OK;
-    case EINVAL: return WEFT_EINVAL;
+    case EINVAL:
+    case EMSGSIZE: return WEFT_EINVAL;
     case EOPNOTSUPP: /* and ENOTSUP, the same number */
     case EAFNOSUPPORT:
     case EPROTONOSUPPORT:
@@ -140,6 +141,28 @@ static inline io_attempt try_transfer(int32_t system, bool file, const weft_io *
     return (io_attempt){.moved = (uint64_t)moved, .partial = (size_t)moved < asked};
 }
 
+/* One datagram. A receive tells who sent it, and whether it was longer than the buffer. */
+static io_attempt try_datagram(int32_t system, weft_io *io) {
+    weft_datagram *datagram = datagram_of(io);
+    address address;
+    memset(&address, 0, sizeof address); /* what is no IP socket tells nobody */
+    struct iovec piece;
+    size_t asked;
+    single_of(io, &piece, &asked);
+    struct msghdr message = {.msg_name = &address, .msg_namelen = sizeof address, .msg_iov = &piece, .msg_iovlen = 1};
+    if (io->kind_ == IO_SEND_TO) message.msg_namelen = address_of(&datagram->peer, &address);
+    ssize_t moved;
+    do {
+        moved = io->kind_ == IO_SEND_TO ? sendmsg(system, &message, MSG_DONTWAIT | MSG_NOSIGNAL) : recvmsg(system, &message, MSG_DONTWAIT);
+    } while (LANE_UNLIKELY(moved < 0) && errno == EINTR);
+    if (moved < 0) return attempt_of_error();
+    if (io->kind_ == IO_RECEIVE_FROM) {
+        datagram->truncated = (message.msg_flags & MSG_TRUNC) != 0;
+        endpoint_of(&address, &datagram->peer);
+    }
+    return (io_attempt){.moved = (uint64_t)moved};
+}
+
 /* Connections. */
 
 static io_attempt try_accept(int32_t system) {
@@ -194,6 +217,8 @@ io_attempt io_try(int32_t system, uint32_t hints, weft_io *io) {
     case IO_SEND:
     case IO_SEND_BUFFERS: return try_transfer(system, file, io, LANE_SEND);
     case IO_ACCEPT: return try_accept(system);
+    case IO_RECEIVE_FROM:
+    case IO_SEND_TO: return try_datagram(system, io);
     default: return try_connect(system, io);
     }
 }
@@ -236,6 +261,28 @@ int io_listen(const weft_endpoint *endpoint, int backlog, int32_t *system) {
     }
     *system = made;
     return WEFT_OK;
+}
+
+int io_datagrams(const weft_endpoint *endpoint, int32_t *system) {
+    address address;
+    socklen_t length = address_of(endpoint, &address);
+    int made = socket(address.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (made < 0) return weft_error_from_os(errno);
+    static const int on = 1;
+    if ((endpoint->family == WEFT_IPV6 && setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+        bind(made, &address.any, length) != 0) {
+        int rc = weft_error_from_os(errno);
+        close(made);
+        return rc;
+    }
+    *system = made;
+    return WEFT_OK;
+}
+
+int io_aim(int32_t system, const weft_endpoint *endpoint) {
+    address address;
+    socklen_t length = address_of(endpoint, &address);
+    return connect(system, &address.any, length) == 0 ? WEFT_OK : weft_error_from_os(errno);
 }
 
 int io_shutdown(int32_t system, int directions) {

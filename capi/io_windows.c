@@ -114,6 +114,33 @@ static int begin_transfer(int32_t system, bool file, weft_io *io, int direction)
     return done ? 0 : (int)GetLastError();
 }
 
+/* An address, and how long it is, for as long as the system has the op. */
+typedef struct datagram_address {
+    address address;
+    INT length;
+} datagram_address;
+
+_Static_assert(sizeof(datagram_address) == sizeof((weft_datagram *)NULL)->address_, "a datagram has room for an address");
+
+static datagram_address *address_in(weft_io *io) { return (datagram_address *)datagram_of(io)->address_; }
+
+static int begin_datagram(int32_t system, weft_io *io) {
+    datagram_address *peer = address_in(io);
+    WSABUF piece = {io->length_ > TRANSFER_MAX ? TRANSFER_MAX : (ULONG)io->length_, io->data_};
+    DWORD *flags = (DWORD *)io->spare_;
+    *flags = 0;
+    int rc;
+    if (io->kind_ == IO_RECEIVE_FROM) {
+        memset(peer, 0, sizeof *peer);
+        peer->length = sizeof peer->address;
+        rc = WSARecvFrom(socket_of(system), &piece, 1, NULL, flags, &peer->address.any, &peer->length, overlapped_of(io), NULL);
+    } else {
+        peer->length = address_of(&datagram_of(io)->peer, &peer->address);
+        rc = WSASendTo(socket_of(system), &piece, 1, NULL, 0, &peer->address.any, peer->length, overlapped_of(io), NULL);
+    }
+    return rc == 0 ? 0 : WSAGetLastError();
+}
+
 /* Connections. */
 
 static const int on = 1;
@@ -181,6 +208,9 @@ static bool failure(weft_io *io, int error, io_attempt *attempt) {
     case IO_RECEIVE_BUFFERS:
         /* The end of the stream. */
         if (error == WSAESHUTDOWN || error == WSAEDISCON || error == ERROR_BROKEN_PIPE || error == ERROR_HANDLE_EOF) attempt->os_error = 0;
+        break;
+    case IO_RECEIVE_FROM: /* what became of one that was sent from here is no datagram: the next one */
+        return error != WSAECONNRESET && error != WSAENETRESET;
     }
     return true;
 }
@@ -201,6 +231,11 @@ static bool outcome(int32_t system, weft_io *io, uint32_t status, uint64_t bytes
         attempt->accepted = (int32_t)(intptr_t)io->data_;
         break;
     case IO_CONNECT: setsockopt(socket, SOL_SOCKET, SO_UPDATE_CONNECT_CONTEXT, NULL, 0); break;
+    case IO_RECEIVE_FROM:
+        datagram_of(io)->truncated = status == BUFFER_OVERFLOW;
+        endpoint_of(&address_in(io)->address, &datagram_of(io)->peer);
+        attempt->moved = bytes;
+        break;
     default: attempt->moved = bytes;
     }
     return true;
@@ -210,6 +245,8 @@ static int begin(int32_t system, uint32_t hints, weft_io *io) {
     switch (io->kind_) {
     case IO_ACCEPT: return begin_accept(system, hints, io);
     case IO_CONNECT: return begin_connect(system, io);
+    case IO_RECEIVE_FROM:
+    case IO_SEND_TO: return begin_datagram(system, io);
     }
     return begin_transfer(system, (hints & IO_HINT_FILE) != 0, io, io->kind_ & 1 ? LANE_RECEIVE : LANE_SEND);
 }
@@ -224,9 +261,9 @@ io_attempt io_try(int32_t system, uint32_t hints, weft_io *io) {
             continue;
         }
         if (error == 0 || error == ERROR_IO_PENDING) return (io_attempt){.wait = true};
-        /* A packet comes also for a call that failed with a warning, that there was more than the buffer could take. It may be taken already,
+        /* A packet comes also for a receive that failed with a warning, that there was more than the buffer could take. It may be taken already,
          * so of the status it counts only that there was one. */
-        if ((error == WSAEMSGSIZE || error == ERROR_MORE_DATA) && __atomic_load_n(&io->system_[0], __ATOMIC_RELAXED) != PENDING)
+        if ((io->kind_ & 1) && (error == WSAEMSGSIZE || error == ERROR_MORE_DATA) && __atomic_load_n(&io->system_[0], __ATOMIC_RELAXED) != PENDING)
             return (io_attempt){.wait = true};
         if (failure(io, error, &attempt)) return attempt;
     }
@@ -283,6 +320,35 @@ int io_listen(const weft_endpoint *endpoint, int backlog, int32_t *system) {
     }
     *system = made;
     return WEFT_OK;
+}
+
+/* Without the two, a receive fails when a datagram that was sent from here has come to nobody. */
+#define UDP_CONNECTION_RESET _WSAIOW(IOC_VENDOR, 12) /* SIO_UDP_CONNRESET, SIO_UDP_NETRESET: not in all headers */
+#define UDP_NETWORK_RESET _WSAIOW(IOC_VENDOR, 15)
+
+int io_datagrams(const weft_endpoint *endpoint, int32_t *system) {
+    address address;
+    socklen_t length = address_of(endpoint, &address);
+    SOCKET made = WSASocketW(address.any.sa_family, SOCK_DGRAM, IPPROTO_UDP, NULL, 0, WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
+    if (made == INVALID_SOCKET) return weft_error_from_os(WSAGetLastError());
+    BOOL told = FALSE;
+    DWORD bytes;
+    WSAIoctl(made, UDP_CONNECTION_RESET, &told, sizeof told, NULL, 0, &bytes, NULL, NULL);
+    WSAIoctl(made, UDP_NETWORK_RESET, &told, sizeof told, NULL, 0, &bytes, NULL, NULL);
+    if ((endpoint->family == WEFT_IPV6 && setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, (const char *)&on, sizeof on) != 0) ||
+        bind(made, &address.any, length) != 0) {
+        int rc = weft_error_from_os(WSAGetLastError());
+        closesocket(made);
+        return rc;
+    }
+    *system = (int32_t)made;
+    return WEFT_OK;
+}
+
+int io_aim(int32_t system, const weft_endpoint *endpoint) {
+    address address;
+    socklen_t length = address_of(endpoint, &address);
+    return connect(socket_of(system), &address.any, length) == 0 ? WEFT_OK : weft_error_from_os(WSAGetLastError());
 }
 
 int io_shutdown(int32_t system, int directions) {

@@ -57,8 +57,8 @@ int weft_descriptor_system(weft_descriptor descriptor, intptr_t *system) {
 }
 
 /* Registers a socket that was just made. Its kind is known, so the system is not asked. */
-static int adopt(lane_runtime *runtime, int32_t system, weft_descriptor *descriptor) {
-    int rc = io_register(runtime, system, IO_HINT_STREAM, descriptor);
+static int adopt(lane_runtime *runtime, int32_t system, uint32_t kind, weft_descriptor *descriptor) {
+    int rc = io_register(runtime, system, kind, descriptor);
     if (rc != WEFT_OK) io_close(system);
     return rc;
 }
@@ -71,21 +71,50 @@ int weft_tcp_open(weft_runtime handle, int family, weft_descriptor *descriptor) 
     io_errors saved = io_errors_keep();
     int32_t system;
     rc = io_socket(family, &system);
-    if (rc == WEFT_OK) rc = adopt(runtime, system, descriptor);
+    if (rc == WEFT_OK) rc = adopt(runtime, system, IO_HINT_STREAM, descriptor);
     io_errors_restore(saved);
     return rc;
 }
 
+static bool is_address(const weft_endpoint *endpoint) {
+    return endpoint != NULL && (endpoint->family == WEFT_IPV4 || endpoint->family == WEFT_IPV6);
+}
+
 int weft_tcp_listen(weft_runtime handle, const weft_endpoint *endpoint, int backlog, weft_descriptor *descriptor) {
-    if (descriptor == NULL || endpoint == NULL || backlog < 0) return WEFT_EINVAL;
-    if (endpoint->family != WEFT_IPV4 && endpoint->family != WEFT_IPV6) return WEFT_EINVAL;
+    if (descriptor == NULL || !is_address(endpoint) || backlog < 0) return WEFT_EINVAL;
     lane_runtime *runtime;
     int rc = open_runtime(handle, &runtime);
     if (rc != WEFT_OK) return rc;
     io_errors saved = io_errors_keep();
     int32_t system;
     rc = io_listen(endpoint, backlog, &system);
-    if (rc == WEFT_OK) rc = adopt(runtime, system, descriptor);
+    if (rc == WEFT_OK) rc = adopt(runtime, system, IO_HINT_STREAM, descriptor);
+    io_errors_restore(saved);
+    return rc;
+}
+
+int weft_udp_open(weft_runtime handle, const weft_endpoint *endpoint, weft_descriptor *descriptor) {
+    if (descriptor == NULL || !is_address(endpoint)) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    int rc = open_runtime(handle, &runtime);
+    if (rc != WEFT_OK) return rc;
+    io_errors saved = io_errors_keep();
+    int32_t system;
+    rc = io_datagrams(endpoint, &system);
+    if (rc == WEFT_OK) rc = adopt(runtime, system, 0, descriptor);
+    io_errors_restore(saved);
+    return rc;
+}
+
+int weft_udp_connect(weft_descriptor descriptor, const weft_endpoint *endpoint) {
+    if (!is_address(endpoint)) return WEFT_EINVAL;
+    lane_descriptor *record;
+    int rc = io_pin(descriptor, &record);
+    if (rc != WEFT_OK) return rc;
+    io_errors saved = io_errors_keep();
+    bool stream = (atomic_load_explicit(&record->hints, memory_order_relaxed) & IO_HINT_STREAM) != 0;
+    rc = stream ? WEFT_ENOTSUP : io_aim(atomic_load_explicit(&record->system, memory_order_relaxed), endpoint);
+    io_unpin(record);
     io_errors_restore(saved);
     return rc;
 }

@@ -24,6 +24,8 @@ const (
 	KindSendBuffers
 	KindAccept
 	KindConnect
+	KindReceiveFrom // of a Datagram's IO, and so the next
+	KindSendTo
 )
 
 // Flags of IO.Flags.
@@ -48,14 +50,14 @@ func (io *IO) where() (d *DescriptorMemory, direction int) {
 // directionOf is the slot that a kind of op uses.
 func directionOf(kind uint16) int {
 	switch kind {
-	case KindReceive, KindReceiveBuffers, KindAccept:
+	case KindReceive, KindReceiveBuffers, KindAccept, KindReceiveFrom:
 		return Receive
 	}
 	return Send
 }
 
-// moves tells whether a kind of op moves bytes.
-func moves(kind uint16) bool { return kind != KindAccept && kind != KindConnect }
+// moves tells whether a kind of op moves bytes of a stream.
+func moves(kind uint16) bool { return kind <= KindSendBuffers }
 
 // buffers is the op's memory as pieces: Length of them at Data for the kinds with buffers, else one.
 func (io *IO) buffers() []Buffer {
@@ -87,6 +89,9 @@ func (io *IO) Rest(pieces [][]byte) [][]byte {
 	return pieces
 }
 
+// Datagram is the whole of an op that moves one.
+func (io *IO) Datagram() *Datagram { return at[Datagram](addressOf(io)) }
+
 // Peer is where a connect goes. The endpoint is kept in the fields that a connect does not use otherwise.
 func (io *IO) Peer() (e Endpoint) {
 	e.Family, e.Port, e.Scope = uint16(io.Spare[0]), uint16(io.Spare[0]>>16), uint32(io.Spare[0]>>32)
@@ -96,6 +101,14 @@ func (io *IO) Peer() (e Endpoint) {
 }
 
 func (io *IO) keepPeer(e *Endpoint) {
+	switch io.Kind {
+	case KindReceiveFrom:
+		io.Datagram().Peer, io.Datagram().Truncated = Endpoint{}, 0
+		return
+	case KindSendTo:
+		io.Datagram().Peer = *e
+		return
+	}
 	io.Spare[0] = uint64(e.Family) | uint64(e.Port)<<16 | uint64(e.Scope)<<32
 	io.Length = binary.NativeEndian.Uint64(e.Address[:8])
 	io.Data = binary.NativeEndian.Uint64(e.Address[8:])
@@ -126,7 +139,7 @@ func (io *IO) complete(code Error, osError int32) {
 type Request struct {
 	Kind, Flags  uint16
 	Data, Length uint64    // as in IO
-	Peer         *Endpoint // of a connect; only read during Start
+	Peer         *Endpoint // of a connect or a send of a datagram; only read during Start
 }
 
 // IOLane starts I/O ops and tries them again, for a lane in Go. Twin: capi/io.c, whose arguments hold here too.
@@ -187,7 +200,7 @@ func (l *IOLane) Start(io *IO, handle uint64, request Request, queue func(op *Op
 		return false, code
 	}
 	t.shared.IOStarted.Add(1)
-	if request.Kind == KindConnect {
+	if request.Kind >= KindConnect {
 		io.keepPeer(request.Peer)
 	}
 	io.retry().Run = l.retry

@@ -64,6 +64,8 @@ type Sockets interface {
 	Open(family uint16) (system int32, err error)
 	// Listen makes a TCP socket that listens; backlog 0 is the system's largest.
 	Listen(endpoint Endpoint, backlog int) (system int32, err error)
+	// Datagrams makes a UDP socket that is bound.
+	Datagrams(endpoint Endpoint) (system int32, err error)
 	// Local tells the address of this end.
 	Local(system int32) (Endpoint, error)
 	// Shutdown ends directions: 1 << Receive, 1 << Send, or both.

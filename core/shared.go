@@ -103,6 +103,15 @@ type IO struct {
 	Spare      [1]uint64
 }
 
+// Datagram is weft_datagram: the op that moves one.
+type Datagram struct {
+	IO        IO
+	Peer      Endpoint
+	Truncated uint32
+	Reserved  uint32
+	Address   [4]uint64 // the system's, where it reports completion: an address and, in the last 4 bytes, how long it is
+}
+
 // Wheel is lane_wheel: the timers of one worker.
 type Wheel struct {
 	Lock      atomic.Uint32 // 0 free, 1 held

@@ -12,7 +12,7 @@ func ErrorOf(err error) core.Error {
 	switch err {
 	case nil:
 		return 0
-	case unix.EINVAL:
+	case unix.EINVAL, unix.EMSGSIZE:
 		return core.EInval
 	case unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ENOTSOCK, unix.ENOSYS:
 		return core.ENotSup

@@ -53,12 +53,39 @@ func (s Sockets) Listen(endpoint core.Endpoint, backlog int) (int32, error) {
 	return system, nil
 }
 
+// Datagrams implements core.Sockets. An IPv6 socket takes IPv6 alone.
+func (s Sockets) Datagrams(endpoint core.Endpoint) (int32, error) {
+	domain := unix.AF_INET
+	if endpoint.Family == core.IPv6 {
+		domain = unix.AF_INET6
+	}
+	system, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, ErrorOf(err)
+	}
+	if endpoint.Family == core.IPv6 {
+		err = unix.SetsockoptInt(system, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
+	}
+	if err == nil {
+		err = unix.Bind(system, addressOf(endpoint))
+	}
+	if err != nil {
+		s.Close(int32(system))
+		return -1, ErrorOf(err)
+	}
+	return int32(system), nil
+}
+
 // Local implements core.Sockets.
 func (Sockets) Local(system int32) (core.Endpoint, error) {
 	address, err := unix.Getsockname(int(system))
 	if err != nil {
 		return core.Endpoint{}, ErrorOf(err)
 	}
+	return endpointOf(address)
+}
+
+func endpointOf(address unix.Sockaddr) (core.Endpoint, error) {
 	switch a := address.(type) {
 	case *unix.SockaddrInet4:
 		e := core.Endpoint{Family: core.IPv4, Port: uint16(a.Port)}
@@ -129,6 +156,10 @@ func try(system int, file bool, io *core.IO) (core.Attempt, error) {
 		pieces, asked := rest(io)
 		moved, err := send(system, file, pieces)
 		return moves(moved, asked, err)
+	case core.KindReceiveFrom:
+		return receiveFrom(system, io)
+	case core.KindSendTo:
+		return sendTo(system, io)
 	case core.KindAccept:
 		return accept(system)
 	}
@@ -167,6 +198,28 @@ func send(system int, file bool, pieces [][]byte) (int, error) {
 		return unix.Writev(system, pieces) // Go ignores SIGPIPE of everything but standard output and error
 	}
 	return unix.SendmsgBuffers(system, pieces, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+func receiveFrom(system int, io *core.IO) (core.Attempt, error) {
+	n, _, flags, from, err := unix.RecvmsgBuffers(system, io.Rest(nil), nil, unix.MSG_DONTWAIT)
+	if err != nil {
+		return core.Attempt{}, err
+	}
+	if flags&unix.MSG_TRUNC != 0 {
+		io.Datagram().Truncated = 1
+	}
+	if peer, err := endpointOf(from); err == nil {
+		io.Datagram().Peer = peer
+	}
+	return core.Attempt{Moved: uint64(n)}, nil
+}
+
+func sendTo(system int, io *core.IO) (core.Attempt, error) {
+	n, err := unix.SendmsgBuffers(system, io.Rest(nil), nil, addressOf(io.Datagram().Peer), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	if err != nil {
+		return core.Attempt{}, err
+	}
+	return core.Attempt{Moved: uint64(n)}, nil
 }
 
 // accept takes the next connection that has not failed already: accept(2), "Error handling".

@@ -36,6 +36,7 @@
 #include "weft/tcp_stream.hpp"
 #include "weft/this_task.hpp"
 #include "weft/timeout.hpp"
+#include "weft/udp_socket.hpp"
 #include "weft/when_all.hpp"
 #include "weft/when_any.hpp"
 #include "weft/with_token.hpp"

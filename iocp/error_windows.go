@@ -12,7 +12,7 @@ func ErrorOf(err error) core.Error {
 	switch err {
 	case nil, windows.Errno(0):
 		return 0
-	case windows.WSAEINVAL, windows.WSAEFAULT, windows.ERROR_INVALID_PARAMETER, windows.ERROR_INVALID_HANDLE, windows.ERROR_INVALID_NAME:
+	case windows.WSAEINVAL, windows.WSAEMSGSIZE, windows.WSAEFAULT, windows.ERROR_INVALID_PARAMETER, windows.ERROR_INVALID_HANDLE, windows.ERROR_INVALID_NAME:
 		return core.EInval
 	case windows.WSAEOPNOTSUPP, windows.WSAEAFNOSUPPORT, windows.WSAEPROTONOSUPPORT, windows.WSAEPROTOTYPE, windows.WSAESOCKTNOSUPPORT,
 		windows.WSAENOTSOCK, windows.ERROR_NOT_SUPPORTED, windows.ERROR_INVALID_FUNCTION, windows.ERROR_CALL_NOT_IMPLEMENTED:

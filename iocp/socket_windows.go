@@ -65,12 +65,47 @@ func (s Sockets) Listen(endpoint core.Endpoint, backlog int) (int32, error) {
 	return system, nil
 }
 
+// Datagrams implements core.Sockets. An IPv6 socket takes IPv6 alone.
+func (s Sockets) Datagrams(endpoint core.Endpoint) (int32, error) {
+	if err := startWinsock(); err != nil {
+		return -1, ErrorOf(err)
+	}
+	domain := int32(windows.AF_INET)
+	if endpoint.Family == core.IPv6 {
+		domain = windows.AF_INET6
+	}
+	socket, err := windows.WSASocket(domain, windows.SOCK_DGRAM, windows.IPPROTO_UDP, nil, 0, wsaFlagOverlapped|wsaFlagNoHandleInherit)
+	if err != nil {
+		return -1, ErrorOf(err)
+	}
+	// Else a receive fails when a datagram that was sent from here has come to nobody.
+	for _, code := range []uint32{windows.SIO_UDP_CONNRESET, windows.SIO_UDP_NETRESET} {
+		var told, bytes uint32
+		_ = windows.WSAIoctl(socket, code, (*byte)(unsafe.Pointer(&told)), uint32(unsafe.Sizeof(told)), nil, 0, &bytes, nil, 0)
+	}
+	if endpoint.Family == core.IPv6 {
+		err = windows.SetsockoptInt(socket, windows.IPPROTO_IPV6, windows.IPV6_V6ONLY, 1)
+	}
+	if err == nil {
+		err = windows.Bind(socket, addressOf(endpoint))
+	}
+	if err != nil {
+		s.Close(int32(socket))
+		return -1, ErrorOf(err)
+	}
+	return int32(socket), nil
+}
+
 // Local implements core.Sockets.
 func (Sockets) Local(system int32) (core.Endpoint, error) {
 	address, err := windows.Getsockname(windows.Handle(system))
 	if err != nil {
 		return core.Endpoint{}, ErrorOf(err)
 	}
+	return endpointOf(address)
+}
+
+func endpointOf(address windows.Sockaddr) (core.Endpoint, error) {
 	switch a := address.(type) {
 	case *windows.SockaddrInet4:
 		e := core.Endpoint{Family: core.IPv4, Port: uint16(a.Port)}
@@ -143,10 +178,11 @@ func (Sockets) Try(system int32, hints uint32, io *core.IO) core.Attempt {
 	}
 }
 
-// isReported tells whether a packet comes for a call that has failed: it does when the status is no error but a warning, that there was
+// isReported tells whether a packet comes for a receive that has failed: it does when the status is no error but a warning, that there was
 // more than the buffer could take. The packet may be taken already, so of the status it counts only that there was one.
 func isReported(err error, io *core.IO) bool {
-	return (err == windows.WSAEMSGSIZE || err == windows.ERROR_MORE_DATA) && atomic.LoadUint64(&io.System[0]) != statusPending
+	receives := io.Kind&1 != 0
+	return receives && (err == windows.WSAEMSGSIZE || err == windows.ERROR_MORE_DATA) && atomic.LoadUint64(&io.System[0]) != statusPending
 }
 
 // Collect implements core.Sockets.
@@ -182,6 +218,14 @@ func outcome(system int32, io *core.IO, status uint32, bytes uint64) (attempt co
 	case core.KindConnect:
 		_ = windows.Setsockopt(socket, windows.SOL_SOCKET, windows.SO_UPDATE_CONNECT_CONTEXT, nil, 0)
 		return core.Attempt{}, false
+	case core.KindReceiveFrom:
+		d := io.Datagram()
+		if status == uint32(windows.STATUS_BUFFER_OVERFLOW) {
+			d.Truncated = 1
+		}
+		if address, err := addressIn(io).raw.Sockaddr(); err == nil {
+			d.Peer, _ = endpointOf(address)
+		}
 	}
 	return core.Attempt{Moved: bytes}, false
 }
@@ -196,6 +240,9 @@ func failure(io *core.IO, errno windows.Errno) (attempt core.Attempt, again bool
 		}
 		// The connection that was to be accepted has failed already: the next one.
 		again = errno == windows.WSAECONNRESET || errno == windows.WSAECONNABORTED
+	case core.KindReceiveFrom:
+		// What became of one that was sent from here is no datagram: the next one.
+		again = errno == windows.WSAECONNRESET || errno == windows.WSAENETRESET
 	case core.KindReceive, core.KindReceiveBuffers:
 		switch errno {
 		case windows.WSAESHUTDOWN, windows.WSAEDISCON, windows.ERROR_BROKEN_PIPE, windows.ERROR_HANDLE_EOF:
@@ -212,6 +259,10 @@ func begin(handle windows.Handle, hints uint32, io *core.IO) error {
 		return accept(handle, hints, io)
 	case core.KindConnect:
 		return connect(handle, io)
+	case core.KindReceiveFrom:
+		return receiveFrom(handle, io)
+	case core.KindSendTo:
+		return sendTo(handle, io)
 	}
 	pieces := rest(io)
 	// Not read by us, but written by the system when the transfer ends, or so it may be.
@@ -232,6 +283,39 @@ func begin(handle windows.Handle, hints uint32, io *core.IO) error {
 		return windows.WSARecv(handle, &buffers[0], uint32(len(buffers)), nil, extra, overlappedOf(io), nil)
 	}
 	return windows.WSASend(handle, &buffers[0], uint32(len(buffers)), nil, 0, overlappedOf(io), nil)
+}
+
+// address is what Datagram.Address holds: an address, and how long it is, for as long as the system has the op. x/sys's RawSockaddrAny has more room
+// behind, which is not looked at.
+type address struct {
+	raw    *windows.RawSockaddrAny
+	length *int32
+}
+
+func addressIn(io *core.IO) address {
+	words := &io.Datagram().Address
+	return address{(*windows.RawSockaddrAny)(unsafe.Pointer(words)), (*int32)(unsafe.Add(unsafe.Pointer(words), addressBytes))}
+}
+
+const addressBytes = 28 // of the largest
+
+func datagramOf(io *core.IO) windows.WSABuf {
+	return windows.WSABuf{Len: uint32(min(io.Length, transferMax)), Buf: at[byte](uintptr(io.Data))}
+}
+
+func receiveFrom(socket windows.Handle, io *core.IO) error {
+	io.Datagram().Address = [4]uint64{}
+	from := addressIn(io)
+	*from.length = addressBytes
+	flags := (*uint32)(unsafe.Pointer(&io.Spare[0]))
+	*flags = 0
+	buffer := datagramOf(io)
+	return windows.WSARecvFrom(socket, &buffer, 1, nil, flags, from.raw, from.length, overlappedOf(io), nil)
+}
+
+func sendTo(socket windows.Handle, io *core.IO) error {
+	buffer := datagramOf(io)
+	return windows.WSASendto(socket, &buffer, 1, nil, 0, addressOf(io.Datagram().Peer), overlappedOf(io), nil)
 }
 
 // transferMax is how many bytes one call moves: a length is 32 bits.

@@ -41,7 +41,7 @@ func Run(t *testing.T, s System) {
 		name  string
 		tests []test
 	}{
-		{"wait", waitTests}, {"register", registerTests}, {"ready", readyTests}, {"end", endTests}, {"threads", threadTests},
+		{"wait", waitTests}, {"register", registerTests}, {"ready", readyTests}, {"datagram", datagramTests}, {"end", endTests}, {"threads", threadTests},
 	} {
 		for _, test := range group.tests {
 			t.Run(group.name+"/"+test.name, func(t *testing.T) { test.run(newWorld(t, s)) })
@@ -128,7 +128,7 @@ type op struct {
 
 // op makes an idle op with room for n bytes.
 func (w *world) op(n int) *op {
-	o := &op{IO: alloc[core.IO](w, 1), w: w}
+	o := &op{IO: &alloc[core.Datagram](w, 1).IO, w: w}
 	o.Op.Run = 1
 	o.memory = unsafe.Slice(alloc[byte](w, max(n, 1)), n)
 	w.mu.Lock()
@@ -264,15 +264,19 @@ func (w *world) close(handle uint64) {
 	require.NoError(w, w.table.Close(handle, w.ready))
 }
 
-// listen makes a listener on the loopback address.
-func (w *world) listen(family uint16) (handle uint64, endpoint core.Endpoint) {
+func loopback(family uint16) (endpoint core.Endpoint) {
 	endpoint.Family = family
 	if family == core.IPv4 {
 		copy(endpoint.Address[:], []byte{127, 0, 0, 1})
 	} else {
 		endpoint.Address[15] = 1
 	}
-	system, err := w.Sockets.Listen(endpoint, 0)
+	return endpoint
+}
+
+// listen makes a listener on the loopback address.
+func (w *world) listen(family uint16) (handle uint64, endpoint core.Endpoint) {
+	system, err := w.Sockets.Listen(loopback(family), 0)
 	require.NoError(w, err)
 	endpoint, err = w.Sockets.Local(system)
 	require.NoError(w, err)

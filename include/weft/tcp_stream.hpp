@@ -25,6 +25,7 @@
 
 #include "buffer.hpp"
 #include "c/io.h"
+#include "detail/current_runtime.hpp"
 #include "detail/happy_eyeballs.hpp"
 #include "detail/tcp_operations.hpp"
 #include "endpoint.hpp"
@@ -40,20 +41,6 @@ enum class direction : int {
     send = WEFT_SHUTDOWN_SEND,
     both = WEFT_SHUTDOWN_RECEIVE | WEFT_SHUTDOWN_SEND,
 };
-
-namespace detail {
-
-// The runtime of the calling worker, for the functions that are not told one.
-[[nodiscard]] inline weft_runtime current_runtime(const char *doing)
-{
-    const weft_runtime current = weft_runtime_current();
-    if (current.id == 0) {
-        throw error(WEFT_ENOTWORKER, doing);
-    }
-    return current;
-}
-
-} // namespace detail
 
 struct stream_result;
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <coroutine>
@@ -212,6 +213,18 @@ weft::task<std::size_t> lines_of(std::string path) {
     });
 }
 
+weft::task<std::string> ask(weft::endpoint server, std::string question) {
+    weft::udp_socket socket = weft::udp_socket::bind(weft::endpoint::any(0));
+    std::array<char, 1500> room{};
+    for (;;) { // the question or the answer may get lost
+        co_await socket.send_to(server, question);
+        const auto answer = co_await weft::try_timeout(socket.receive_from(room), 200ms);
+        if (answer && answer->from == server) {
+            co_return std::string(room.data(), answer->size);
+        }
+    }
+}
+
 std::string read(const std::string &path) {
     std::ifstream file(path);
     std::ostringstream text;
@@ -260,6 +273,15 @@ TEST_CASE("guide: the snippets do what the guide says") {
         CHECK_FALSE(co_await weft::try_timeout(session(), 1ms));
         CHECK(co_await elsewhere(weft::current_scheduler(), other.scheduler()));
         CHECK(co_await call_that_blocks() == 42);
+        weft::udp_socket server = weft::udp_socket::bind(weft::endpoint::loopback(0));
+        const auto answers = [&server]() -> weft::task<> {
+            std::array<char, 16> room{};
+            const weft::datagram asked = co_await server.receive_from(room);
+            co_await server.send_to(asked.from, std::string(room.data(), asked.size) + "!");
+        };
+        const auto [answer, served] = co_await weft::when_all(ask(server.local_endpoint(), "there"), answers());
+        static_cast<void>(served);
+        CHECK(answer == "there!");
         const std::size_t lines = co_await lines_of("/proc/self/status");
         CHECK(lines > 10);
         CHECK(co_await through_a_channel() == 55);

@@ -71,6 +71,8 @@ int ends_start(uintptr_t op, uint64_t id, uint16_t kind, uint16_t flags, uintptr
     case IO_RECEIVE: return weft_recv(io, descriptor, (void *)data, length, flags);
     case IO_SEND: return weft_send(io, descriptor, (void *)data, length, flags);
     case IO_ACCEPT: return weft_accept(io, descriptor);
+    case IO_RECEIVE_FROM: return weft_recv_from((weft_datagram *)io, descriptor, (void *)data, length);
+    case IO_SEND_TO: return weft_send_to((weft_datagram *)io, descriptor, (void *)data, length, (const weft_endpoint *)endpoint);
     case IO_CONNECT: return weft_connect(io, descriptor, (const weft_endpoint *)endpoint);
     }
     return WEFT_ENOTSUP;

@@ -118,6 +118,8 @@ func Constants() map[string][2]uint64 {
 		"IO_SEND_BUFFERS":           {C.IO_SEND_BUFFERS, uint64(core.KindSendBuffers)},
 		"IO_ACCEPT":                 {C.IO_ACCEPT, uint64(core.KindAccept)},
 		"IO_CONNECT":                {C.IO_CONNECT, uint64(core.KindConnect)},
+		"IO_RECEIVE_FROM":           {C.IO_RECEIVE_FROM, uint64(core.KindReceiveFrom)},
+		"IO_SEND_TO":                {C.IO_SEND_TO, uint64(core.KindSendTo)},
 		"IO_UNDER_WAY":              {C.IO_UNDER_WAY, uint64(core.IOUnderWay)},
 		"IO_HINT_STREAM":            {C.IO_HINT_STREAM, uint64(core.HintStream)},
 		"IO_HINT_FILE":              {C.IO_HINT_FILE, uint64(core.HintFile)},

@@ -28,6 +28,9 @@ static const layout_row layout_rows[] = {
 	R(kind_, Kind), R(flags_, Flags), R(descriptor_, Descriptor), R(data_, Data), R(length_, Length), R(system_, System),
 	R(spare_, Spare),
 #undef R
+#define R(field, go) F(weft_datagram, field, Datagram, go)
+	S(weft_datagram, Datagram), R(io, IO), R(peer, Peer), R(truncated, Truncated), R(reserved_, Reserved), R(address_, Address),
+#undef R
 #define R(field, go) F(lane_ring, field, Ring, go)
 	S(lane_ring, Ring), R(head, Head), R(tail, Tail), R(words, Words), R(mask, Mask),
 #undef R

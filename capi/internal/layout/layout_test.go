@@ -13,7 +13,7 @@ func TestGoAndCAgreeOnEveryField(t *testing.T) {
 	structures := map[string]reflect.Type{}
 	missing := map[string]bool{}
 	for _, value := range []any{
-		core.Op{}, core.Timer{}, core.IO{}, core.Ring{}, core.Wheel{}, core.WorkerMemory{}, core.DescriptorMemory{}, core.RuntimeMemory{},
+		core.Op{}, core.Timer{}, core.IO{}, core.Datagram{}, core.Ring{}, core.Wheel{}, core.WorkerMemory{}, core.DescriptorMemory{}, core.RuntimeMemory{},
 	} {
 		structure := reflect.TypeOf(value)
 		structures[structure.Name()] = structure

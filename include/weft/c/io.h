@@ -68,6 +68,15 @@ typedef struct weft_io {
     uint64_t spare_[1];       /* weft's */
 } weft_io;
 
+/** An op that moves one datagram, and whom it is from or for. It is started by weft_recv_from and weft_send_to, and cancelled by its io. */
+typedef struct weft_datagram {
+    weft_io io;
+    weft_endpoint peer;    /* result of weft_recv_from: who sent it */
+    uint32_t truncated;    /* result of weft_recv_from: 1 when it was longer than the buffer; what is beyond is lost */
+    uint32_t reserved_;    /* weft's */
+    uint64_t address_[4];  /* weft's */
+} weft_datagram;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -166,6 +175,43 @@ WEFT_API int weft_recv_buffers(weft_io *io, weft_descriptor descriptor, const we
  *  Since:    0.1 */
 WEFT_API int weft_send_buffers(weft_io *io, weft_descriptor descriptor, const weft_buffer *buffers, uint32_t count,
                                uint32_t flags) WEFT_NOEXCEPT;
+
+/** Makes a UDP socket that is bound to an address. One for IPv6 takes IPv6 alone. One that is not connected never hears that nobody listens where it
+ *  has sent to.
+ *  Params:   endpoint    not NULL; of this host; port 0 lets the system choose (ask weft_local_endpoint), and address 0 means all of its addresses
+ *            descriptor  not NULL; written on success only
+ *  Returns:  as weft_tcp_listen.
+ *  Threads:  any; one crossing to Go.
+ *  Since:    0.1 */
+WEFT_API int weft_udp_open(weft_runtime runtime, const weft_endpoint *endpoint, weft_descriptor *descriptor) WEFT_NOEXCEPT;
+
+/** Connects a UDP socket: from now on it receives from this peer alone, and weft_send sends there. Datagrams that have come already stay. That nobody listens
+ *  there is told on Linux, as WEFT_ECONNREFUSED of a later op; on Windows it is not.
+ *  Params:   endpoint  not NULL; only read during the call
+ *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EBADHANDLE; WEFT_ENOTSUP (no UDP socket); WEFT_EUNREACH; WEFT_EACCES; WEFT_ESYSTEM.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_udp_connect(weft_descriptor descriptor, const weft_endpoint *endpoint) WEFT_NOEXCEPT;
+
+/** Receives one datagram, which may be empty, and tells who sent it.
+ *  Params:   datagram  not NULL, its io idle
+ *            data      not NULL unless length is 0
+ *  Results:  WEFT_OK, io.count bytes, peer and truncated are written; WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ECONNREFUSED (connected);
+ *            WEFT_ENOTSUP (no socket); WEFT_ENOMEM; WEFT_ESYSTEM. weft_recv does the same without peer and truncated.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_recv_from(weft_datagram *datagram, weft_descriptor descriptor, void *data, size_t length) WEFT_NOEXCEPT;
+
+/** Sends one datagram, all of it or nothing. That it was sent does not mean that it arrives.
+ *  Params:   datagram  not NULL, its io idle
+ *            data      not NULL unless length is 0
+ *            endpoint  not NULL; only read during the call
+ *  Results:  WEFT_OK; WEFT_EINVAL (longer than a datagram can be; another family than the socket's); WEFT_EUNREACH; WEFT_EACCES (broadcast that was not asked
+ *            for); WEFT_ECANCELED; WEFT_ECLOSED; WEFT_ECONNREFUSED (connected); WEFT_ENOTSUP (no socket, or another family); WEFT_ENOMEM; WEFT_ESYSTEM.
+ *  Threads:  any; never blocks, never calls back.
+ *  Since:    0.1 */
+WEFT_API int weft_send_to(weft_datagram *datagram, weft_descriptor descriptor, const void *data, size_t length,
+                          const weft_endpoint *endpoint) WEFT_NOEXCEPT;
 
 /** Asks an op to end early. Honoured before its first start (a zeroed op; the start then completes at once with WEFT_ECANCELED), and
  *  while it waits; after its completion nothing happens. The op still completes exactly once.

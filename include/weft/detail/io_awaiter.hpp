@@ -23,7 +23,15 @@
 
 namespace weft::detail {
 
-/// Op, Cancel: the C structure, which has op and status, and how it is asked to end.
+// Where a C structure has its op, and its status.
+template <class Op>
+[[nodiscard]] Op &io_part(Op &op) noexcept
+{
+    return op;
+}
+[[nodiscard]] inline weft_io &io_part(weft_datagram &datagram) noexcept { return datagram.io; }
+
+/// Op, Cancel: the C structure, which has op and status (io_part), and how it is asked to end.
 /// Start: int operator()(Op *) const noexcept, starts the operation and returns as the functions of c/io.h do.
 ///        static constexpr const char *doing, what error messages call it.
 /// Finish: static finish(Op &, const char *doing), makes what co_await gives out of the completed operation, or throws.
@@ -43,16 +51,16 @@ public:
         const environment where = environment_of(coroutine);
         Op &io = *this;
         home_ = where.home;
-        io.op.run = complete;
-        io.op.context = coroutine.address();
+        io_part(io).op.run = complete;
+        io_part(io).op.context = coroutine.address();
         watch_.begin(where.token, cancel, &io);
         WEFT_TEST_DELAY(io_awaiter_registered);
         const Start start = start_; // read before the release: what comes after it may overlap with the coroutine
-        tsan_release(&io.op);
+        tsan_release(&io_part(io).op);
         const int started = start(&io);
         WEFT_TEST_DELAY(io_awaiter_started);
         if (started < 0) {
-            io.status = started;
+            io_part(io).status = started;
         }
         return started == WEFT_OK;
     }
