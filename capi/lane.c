@@ -74,6 +74,7 @@ LANE_COLD void lane_grow(lane_ring *ring) {
 static inline lane_runnable *lane_take(lane_worker *worker) {
     uint64_t next = atomic_load_explicit(&worker->next, memory_order_relaxed);
     if (LANE_LIKELY(next != 0)) {
+        WEFT_TEST_DELAY(lane_takes_next);
         atomic_store_explicit(&worker->next, 0, memory_order_relaxed);
         return (lane_runnable *)(uintptr_t)next;
     }

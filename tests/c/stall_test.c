@@ -99,6 +99,7 @@ static void waits_for_its_own(uint32_t workers, int count_of, bool computes)
     }
     wait_for(&over, count_of);
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    for (int i = 0; i < count_of; i++) assert_int_equal(atomic_load(&behind[i]), 1);
 }
 
 /* Each would wait for ever without others who take what stands behind it. */
@@ -136,6 +137,7 @@ static void a_stall_after_a_long_rest(void **state)
     assert_int_equal(weft_schedule_after(runtime, &late.timer, 300000000), WEFT_OK);
     wait_for(&over, 1);
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    assert_int_equal(atomic_load(&behind), 1);
 }
 
 #if !defined(_WIN32) /* Wine does not tell whether a thread that has no CPU waits for one */
