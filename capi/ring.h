@@ -27,6 +27,7 @@ static inline void lane_ring_put(lane_ring *ring, uint64_t runnable) {
 static inline lane_runnable *lane_ring_take_oldest(lane_ring *ring) {
     int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     if (head == atomic_load_explicit(&ring->tail, memory_order_relaxed)) return NULL;
+    WEFT_TEST_DELAY(lane_ring_takes_oldest);
     atomic_store_explicit(&ring->head, head + 1, memory_order_relaxed);
     return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[head & ring->mask];
 }
@@ -34,6 +35,7 @@ static inline lane_runnable *lane_ring_take_oldest(lane_ring *ring) {
 static inline lane_runnable *lane_ring_take_newest(lane_ring *ring) {
     int64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     if (tail == atomic_load_explicit(&ring->head, memory_order_relaxed)) return NULL;
+    WEFT_TEST_DELAY(lane_ring_takes_newest);
     tail--;
     atomic_store_explicit(&ring->tail, tail, memory_order_relaxed);
     return (lane_runnable *)(uintptr_t)((uint64_t *)(uintptr_t)ring->words)[tail & ring->mask];
