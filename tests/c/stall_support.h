@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * stall_support.h: what the tests of stalls share: runtimes with settings, workers that are blocked for as long as a test wants, and counting.
+ * stall_support.h: what the tests of stalls share: runtimes with settings, workers that are blocked for as long as a test wants.
  */
 #ifndef WEFT_TESTS_C_STALL_SUPPORT_H
 #define WEFT_TESTS_C_STALL_SUPPORT_H
 
 #include "support.h"
+#include "threads.h"
 
-#if defined(_WIN32)
-#include <tlhelp32.h>
-#else
-#include <dirent.h>
-#endif
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,25 +19,6 @@ static inline weft_runtime start_with(weft_runtime_config config)
     weft_runtime runtime = {0};
     assert_int_equal(weft_runtime_create(&config, &runtime), WEFT_OK);
     return runtime;
-}
-
-static inline long threads_now(void)
-{
-    long count = 0;
-#if defined(_WIN32)
-    HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
-    THREADENTRY32 one = {.dwSize = sizeof one};
-    for (BOOL there = Thread32First(all, &one); there; there = Thread32Next(all, &one))
-        count += one.th32OwnerProcessID == GetCurrentProcessId();
-    CloseHandle(all);
-    return count;
-#else
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    while (readdir(tasks) != NULL) count++;
-    closedir(tasks);
-    return count - 2;
-#endif
 }
 
 /* Waits until a condition holds. The bound is only there to end a test that has failed. */

@@ -4,16 +4,30 @@
  * that are cancelled by others, and a stop in the middle. Each op ends once, and the threads go back to the base. Some 800 stalls in each crowd; WEFT_TEST_SCALE=40
  * makes 10^5 in all.
  */
-#include <dirent.h>
+#include <semaphore.h>
 
 #include "stress_support.h"
+#include "threads.h"
 
 enum { JOBS = 60 };
+
+/* An op that lets somebody go on. He is blocked meanwhile: one who looked again and again would be taken for one that computes, and
+ * those get one worker more, not all that they need. */
+typedef struct gate {
+    weft_op op; /* the op comes first */
+    sem_t open;
+} gate;
+
+static void gate_run(weft_op *op)
+{
+    sem_post(&((gate *)op)->open);
+    stress_progress();
+}
 
 typedef struct job {
     weft_timer timer; /* the op comes first */
     struct crowd *crowd;
-    flagged behind;
+    gate behind;
     uint64_t random;
     long left;
     atomic_int under_way;
@@ -37,9 +51,8 @@ static void hold_up(job *j)
         int64_t until = weft_now_ns() + (int64_t)stress_below(random, 3000000);
         while (weft_now_ns() < until) continue;
     } else if (dice < 10) { /* only another worker ends this */
-        long ran = atomic_load(&j->behind.ran);
         if (weft_schedule(j->crowd->runtime, &j->behind.op) != WEFT_OK) return;
-        while (atomic_load(&j->behind.ran) == ran) sleep_us(1000);
+        while (sem_wait(&j->behind.open) != 0) continue; /* a signal's fault */
     } else {
         sleep_us(stress_below(random, 4000));
     }
@@ -94,16 +107,6 @@ static void *cancels(void *argument)
 /* All but the base end after a while. Go may have made a few of its own meanwhile, which stay: fewer than there were replacements. */
 enum { OF_GO = 16 };
 
-static long threads_now(void)
-{
-    long count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    while (readdir(tasks) != NULL) count++;
-    closedir(tasks);
-    return count - 2;
-}
-
 static void until_threads_are(long most)
 {
     for (int i = 0; threads_now() > most; i++) {
@@ -121,9 +124,17 @@ static crowd *begin(uint32_t workers, uint64_t *random, long runs)
     config.name = "stall";
     config.keep_ns = 20000000;
     c->runtime = stressed_as(&config);
-    for (int i = 0; i < JOBS; i++)
-        c->jobs[i] = (job){.timer.op.run = run, .crowd = c, .behind.op.run = flag, .random = stress_random(random), .left = runs};
+    for (int i = 0; i < JOBS; i++) {
+        c->jobs[i] = (job){.timer.op.run = run, .crowd = c, .behind.op.run = gate_run, .random = stress_random(random), .left = runs};
+        assert_int_equal(sem_init(&c->jobs[i].behind.open, 0, 0), 0);
+    }
     return c;
+}
+
+static void end(crowd *c)
+{
+    for (int i = 0; i < JOBS; i++) sem_destroy(&c->jobs[i].behind.open);
+    free(c);
 }
 
 static void storms(uint32_t workers, uint64_t *random)
@@ -148,7 +159,7 @@ static void storms(uint32_t workers, uint64_t *random)
     assert_true(stats.stalls > 0 && stats.replacements > 0);
     assert_int_equal(weft_runtime_destroy(c->runtime), WEFT_OK);
     until_threads_are(before + OF_GO);
-    free(c);
+    end(c);
 }
 
 static void stops(uint32_t workers, uint64_t *random)
@@ -165,7 +176,7 @@ static void stops(uint32_t workers, uint64_t *random)
         assert_int_equal(atomic_load(&c->over), JOBS);
         atomic_store(&c->ends, true);
         pthread_join(canceller, NULL);
-        free(c);
+        end(c);
         stress_progress();
     }
     until_threads_are(before + OF_GO);
