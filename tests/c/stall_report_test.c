@@ -103,6 +103,7 @@ static void a_lost_cpu_is_no_stall(void **state)
     return; /* its runtime has locks that ops wait for, and whose holder may have lost its CPU: then a worker is blocked indeed */
 #endif
 #endif
+    if (getenv("WEFT_TEST_EMULATOR") != NULL) return; /* and so has one */
     assert_int_equal(stats.stalls, 0);
     assert_int_equal(stats.replacements, 0);
 }
