@@ -39,6 +39,7 @@ static int error_of(uint32_t status) {
     switch (status) {
     case CANCELLED:
     case STATUS(0x8000000A): /* HANDLES_CLOSED */ return ERROR_OPERATION_ABORTED;
+    case BUFFER_OVERFLOW: return WSAEMSGSIZE; /* of a datagram that was to be sent */
     case STATUS(0xC0000236): /* CONNECTION_REFUSED */
     case STATUS(0xC00000BC): /* REMOTE_NOT_LISTENING */ return WSAECONNREFUSED;
     case STATUS(0xC000020D): /* CONNECTION_RESET */
@@ -217,8 +218,8 @@ static bool failure(weft_io *io, int error, io_attempt *attempt) {
 
 /* What a transfer came to that has ended; false, if it is to be begun once more. */
 static bool outcome(int32_t system, weft_io *io, uint32_t status, uint64_t bytes, io_attempt *attempt) {
-    /* What was cut off is lost, as elsewhere. */
-    if (LANE_UNLIKELY((int32_t)status < 0) && status != BUFFER_OVERFLOW) {
+    /* Of what was received and cut off the rest is lost, as elsewhere. */
+    if (LANE_UNLIKELY((int32_t)status < 0) && (status != BUFFER_OVERFLOW || !(io->kind_ & 1))) {
         bool final = failure(io, error_of(status), attempt);
         attempt->moved = bytes;
         return final;
@@ -261,9 +262,9 @@ io_attempt io_try(int32_t system, uint32_t hints, weft_io *io) {
             continue;
         }
         if (error == 0 || error == ERROR_IO_PENDING) return (io_attempt){.wait = true};
-        /* A packet comes also for a receive that failed with a warning, that there was more than the buffer could take. It may be taken already,
-         * so of the status it counts only that there was one. */
-        if ((io->kind_ & 1) && (error == WSAEMSGSIZE || error == ERROR_MORE_DATA) && __atomic_load_n(&io->system_[0], __ATOMIC_RELAXED) != PENDING)
+        /* A packet comes also for a call that failed with a warning, that there was more than the buffer could take. It may be taken already,
+         * so of the status it counts only that there was one. Wine says the same to a datagram that is too long to be sent. */
+        if ((error == WSAEMSGSIZE || error == ERROR_MORE_DATA) && __atomic_load_n(&io->system_[0], __ATOMIC_RELAXED) != PENDING)
             return (io_attempt){.wait = true};
         if (failure(io, error, &attempt)) return attempt;
     }

@@ -60,6 +60,8 @@ func errnoOf(status uint32) windows.Errno {
 	switch windows.NTStatus(status) {
 	case windows.STATUS_CANCELLED, windows.STATUS_HANDLES_CLOSED:
 		return windows.ERROR_OPERATION_ABORTED
+	case windows.STATUS_BUFFER_OVERFLOW: // of a datagram that was to be sent
+		return windows.WSAEMSGSIZE
 	case windows.STATUS_CONNECTION_REFUSED, windows.STATUS_REMOTE_NOT_LISTENING:
 		return windows.WSAECONNREFUSED
 	case windows.STATUS_CONNECTION_RESET, windows.STATUS_CONNECTION_DISCONNECTED, windows.STATUS_REMOTE_DISCONNECT:

@@ -178,11 +178,11 @@ func (Sockets) Try(system int32, hints uint32, io *core.IO) core.Attempt {
 	}
 }
 
-// isReported tells whether a packet comes for a receive that has failed: it does when the status is no error but a warning, that there was
-// more than the buffer could take. The packet may be taken already, so of the status it counts only that there was one.
+// isReported tells whether a packet comes for a call that has failed: it does when the status is no error but a warning, that there was
+// more than the buffer could take. The packet may be taken already, so of the status it counts only that there was one. Wine says the same to a
+// datagram that is too long to be sent.
 func isReported(err error, io *core.IO) bool {
-	receives := io.Kind&1 != 0
-	return receives && (err == windows.WSAEMSGSIZE || err == windows.ERROR_MORE_DATA) && atomic.LoadUint64(&io.System[0]) != statusPending
+	return (err == windows.WSAEMSGSIZE || err == windows.ERROR_MORE_DATA) && atomic.LoadUint64(&io.System[0]) != statusPending
 }
 
 // Collect implements core.Sockets.
@@ -201,8 +201,9 @@ func (s Sockets) Collect(system int32, hints uint32, io *core.IO) core.Attempt {
 
 // outcome is what a transfer came to that has ended; again, if it is to be begun once more.
 func outcome(system int32, io *core.IO, status uint32, bytes uint64) (attempt core.Attempt, again bool) {
-	// Also of datagrams and messages that were cut off: the rest is lost, as elsewhere.
-	if int32(status) < 0 && status != uint32(windows.STATUS_BUFFER_OVERFLOW) {
+	// Of datagrams and messages that were received and cut off the rest is lost, as elsewhere.
+	cut := status == uint32(windows.STATUS_BUFFER_OVERFLOW) && io.Kind&1 != 0
+	if int32(status) < 0 && !cut {
 		attempt, again = failure(io, errnoOf(status))
 		attempt.Moved = bytes
 		return attempt, again

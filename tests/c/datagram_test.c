@@ -175,8 +175,12 @@ static void boundaries(void **state)
     }
     static char huge[70000];
     job j = new_job();
-    assert_int_equal(result(&j, weft_send_to(&j.datagram, a.socket, huge, sizeof huge, &b.endpoint)), WEFT_EINVAL);
-    assert_int_equal(j.datagram.io.count, 0);
+    for (int i = 0; i < 50; i++) { /* nothing is still to come when it has failed */
+        assert_int_equal(result(&j, weft_send_to(&j.datagram, a.socket, huge, sizeof huge, &b.endpoint)), WEFT_EINVAL);
+        assert_int_equal(j.datagram.io.count, 0);
+        memset(&j.datagram, 0, sizeof j.datagram);
+        j.datagram.io.op.run = count_done;
+    }
     weft_endpoint other = address("[::1]:9");
     int status = result(&j, weft_send_to(&j.datagram, a.socket, huge, 1, &other));
     assert_true(status == WEFT_EINVAL || status == WEFT_ENOTSUP);

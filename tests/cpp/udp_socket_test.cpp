@@ -42,7 +42,7 @@ task<> echo(udp_socket &socket)
 {
     std::array<char, 16> room{};
     while (const weft::datagram_result got = co_await socket.try_receive_from(room)) {
-        co_await socket.send_to(got.received.from, std::string_view(room.data(), got.received.size));
+        co_await socket.try_send_to(got.received.from, std::string_view(room.data(), got.received.size)); // who asked may close it meanwhile
     }
 }
 
