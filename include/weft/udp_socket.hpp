@@ -128,7 +128,10 @@ private:
     {
         weft_descriptor descriptor{};
         const weft_endpoint raw = at.native();
-        detail::throw_unless_ok(weft_udp_open(runtime, &raw, &descriptor), "bind");
+        const int status = weft_udp_open(runtime, &raw, &descriptor);
+        if (status != WEFT_OK) {
+            detail::throw_unless_ok(status, ("bind to " + at.to_string()).c_str());
+        }
         return udp_socket(descriptor);
     }
 
