@@ -44,7 +44,7 @@ lane_runtime *lane_runtime_of(uint64_t id) {
 }
 
 LANE_COLD void lane_enter_contended(lane_worker *worker) {
-    lane_leave(worker);
+    lane_leave(worker); /* else the thief waits for us, and gives up: no harm, but no steal either */
     /* No op holds the worker up while it waits, perhaps asleep, for a thief that has lost its CPU. */
     uint64_t running = atomic_load_explicit(&worker->running, memory_order_relaxed);
     atomic_store_explicit(&worker->running, 0, memory_order_relaxed);

@@ -137,7 +137,8 @@ static bool lane_spin(lane_worker *worker, lane_runtime *runtime) {
     return found;
 }
 
-/* Back among the living. If a waker has taken the idle bit, waking is ours to clear, before we look for work. */
+/* Back among the living. If a waker has taken the idle bit, waking is ours to clear, before we look for work; to clear another's would only cost
+ * needless wakes. */
 static void lane_unpark(lane_worker *worker, lane_runtime *runtime) {
     uint64_t bit = lane_bit(worker);
     uint64_t idle = atomic_fetch_and_explicit(&runtime->idle[worker->index / 64], ~bit, memory_order_seq_cst);
@@ -190,6 +191,7 @@ static uint32_t lane_keep(lane_worker *worker, lane_runtime *runtime) {
         } else {
             lane_futex_wait(&worker->park, LANE_PARKED, until);
         }
+        /* The look before the next sleep would find it as well. */
         if (until != INT64_MAX && lane_length(worker) == 0 && until <= lane_now()) reason = LANE_TIMERS;
     }
     WEFT_TEST_DELAY(lane_keep_woken);
