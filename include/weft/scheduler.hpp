@@ -35,20 +35,22 @@ public:
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
         const environment here = environment_of(coroutine);
+        const weft_runtime target = target_; // the calls below might, for all that the compiler knows, write to the frame
+        const bool behind = behind_;
         if (here.token != nullptr && weft_cancel_requested(here.token) != 0) {
             code_ = WEFT_ECANCELED;
             return false;
         }
         WEFT_TEST_DELAY(schedule_awaiter_looked);
         // The new home is written first: once the coroutine is queued, another worker may be running it.
-        set_home(coroutine, target_);
-        const int code = schedule_via(target_, coroutine, op_, behind_);
+        set_home(coroutine, target);
+        const int code = schedule_via(target, coroutine, op_, behind);
         WEFT_TEST_DELAY(schedule_awaiter_queued);
         if (code == WEFT_OK) [[likely]] {
             return true;
         }
         set_home(coroutine, here.home);
-        code_ = stopped_if_gone(code, target_);
+        code_ = stopped_if_gone(code, target);
         return false;
     }
 
