@@ -267,6 +267,7 @@ static void watch_sleep(watch *w, lane_runtime *runtime) {
     bool all_idle = lane_all_idle(runtime);
     w->quiet = all_idle ? w->quiet + w->period : 0;
     uint32_t awake = LANE_MONITOR_AWAKE;
+    if (w->quiet > QUIET_NS) WEFT_TEST_DELAY(lane_watch_quiet);
     if (w->quiet > QUIET_NS && atomic_compare_exchange_strong_explicit(&runtime->monitor, &awake, LANE_MONITOR_ASLEEP,
                                                                        memory_order_seq_cst, memory_order_seq_cst)) {
         WEFT_TEST_DELAY(lane_watch_announced);

@@ -205,6 +205,44 @@ static void a_backlog_comes_before_the_sleep(void **state)
     stress_unwatch(0);
 }
 
+/* The monitor has seen that all sleep, and is about to do so, too, when a worker is woken for an op that needs it. */
+static atomic_int monitor;
+
+static void monitor_rests(const char *point)
+{
+    int to_wait = TO_WAIT;
+    if (strcmp(point, "lane_watch_quiet") != 0 || !atomic_compare_exchange_strong(&monitor, &to_wait, WAITS)) return;
+    while (atomic_load(&monitor) == WAITS) sleep_ms(1);
+}
+
+static void queue_one_and_wait(weft_op *op)
+{
+    queuing *self = (queuing *)op;
+    if (weft_schedule(self->runtime, &self->others[0].op) != WEFT_OK) abort();
+    atomic_store(&monitor, GOES_ON);
+    for (int i = 0; atomic_load(&self->others[0].ran) == 0; i++) {
+        if (i > 10000) return;
+        sleep_ms(1);
+    }
+    atomic_store(&self->ran, 1);
+}
+
+static void a_stall_comes_before_the_monitor_sleeps(void **state)
+{
+    (void)state;
+    queuing all = {.op = {.run = queue_one_and_wait}, .others = {{.op = {.run = flag}}}, .runtime = start_runtime(2)};
+    atomic_store(&monitor, TO_WAIT);
+    weft_test_set_at_point(monitor_rests);
+    for (int i = 0; atomic_load(&monitor) != WAITS; i++) {
+        if (i > 20000) fail_msg("the monitor does not rest");
+        sleep_ms(1);
+    }
+    assert_int_equal(weft_schedule(all.runtime, &all.op), WEFT_OK);
+    wait_for(&all.ran, 1);
+    assert_int_equal(weft_runtime_destroy(all.runtime), WEFT_OK);
+    stress_unwatch(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_timer_comes_before_the_sleep),
         cmocka_unit_test(a_stop_comes_before_the_sleep),
         cmocka_unit_test(a_backlog_comes_before_the_sleep),
+        cmocka_unit_test(a_stall_comes_before_the_monitor_sleeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
