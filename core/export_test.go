@@ -63,3 +63,9 @@ func (r *Runtime) FireAsMonitor() { r.fire(true) }
 
 // PollTurn is the monitor's turn at the poller.
 func (r *Runtime) PollTurn() { r.pollTurn(&r.monitorPoll, &r.shared.IOEvents, true) }
+
+// GiveAway does for a worker whose owner is not at its queue what that one does before it leaves.
+func (r *Runtime) GiveAway(i int) bool {
+	w := &worker{runtime: r, shared: r.shared.Worker(i)}
+	return w.giveAway()
+}

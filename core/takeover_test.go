@@ -3,6 +3,7 @@ package core_test
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -244,4 +245,37 @@ func TestQueueOfALeavingWorker(t *testing.T) {
 	f.Stop()
 	f.Wait()
 	require.EqualValues(t, 3, ran.Load())
+}
+
+// TestNobodyAcceptsWhatALeavingWorkerHas: then it keeps all of it, in order, and stays.
+func TestNobodyAcceptsWhatALeavingWorkerHas(t *testing.T) {
+	f := startWith(t, core.Config{Workers: 1, Most: 3})
+	gate := make(chan struct{})
+	release := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(release)
+	blockAll(t, f, 3, gate) // all places have begun; nobody touches their queues
+	first, second, last := f.worker(0), f.worker(1), f.worker(2)
+	const count = 600 // more than one gift
+	ops := sharedSlice[core.Op](t, count)
+	var ran atomic.Int64
+	run := function(func(*core.Op) { ran.Add(1) })
+	runnables := make([]uint64, count)
+	for i := range ops {
+		ops[i].Run = run
+		runnables[i] = core.AddressOf(&ops[i])
+	}
+	require.True(t, last.Accept(f.lane, purelane.Memory{}, runnables))
+	first.Stalled.Store(first.Ticks.Load())
+	second.Stalled.Store(second.Ticks.Load())
+	require.False(t, f.GiveAway(2), "both others are held up")
+	require.EqualValues(t, count, last.Length())
+	second.Stalled.Store(math.MaxUint64)
+	require.True(t, f.GiveAway(2), "one makes progress")
+	require.Zero(t, last.Length())
+	require.Zero(t, first.Length())
+	require.EqualValues(t, count, second.Length())
+	release()
+	f.Stop()
+	f.Wait()
+	require.EqualValues(t, count, ran.Load())
 }
