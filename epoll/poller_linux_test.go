@@ -1,6 +1,7 @@
 package epoll
 
 import (
+	"io"
 	"os"
 	"testing"
 	"unsafe"
@@ -27,6 +28,19 @@ func TestConformanceInMilliseconds(t *testing.T) {
 	noPwait2.Store(1)
 	defer noPwait2.Store(0)
 	pollertest.Run(t, system)
+}
+
+// end is a socket that the test reads and writes itself.
+type end int
+
+func (e end) Read(b []byte) (int, error)  { return unix.Read(int(e), b) }
+func (e end) Write(b []byte) (int, error) { return unix.Write(int(e), b) }
+
+func TestRuntimeServes(t *testing.T) {
+	pollertest.Serve(t, system, 16, 100, func(t *testing.T) (int32, io.ReadWriter) {
+		ours, peer := pair(t)
+		return int32(ours), end(peer)
+	})
 }
 
 func TestMilliseconds(t *testing.T) {

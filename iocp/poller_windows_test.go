@@ -1,6 +1,7 @@
 package iocp
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,6 +27,10 @@ var system = pollertest.System{
 }
 
 func TestConformance(t *testing.T) { pollertest.Run(t, system) }
+
+func TestRuntimeServes(t *testing.T) {
+	pollertest.Serve(t, system, 8, 20, func(t *testing.T) (int32, io.ReadWriter) { return pair(t) })
+}
 
 func TestMilliseconds(t *testing.T) {
 	for timeout, ms := range map[int64]uint32{
@@ -168,6 +173,18 @@ func pair(t *testing.T) (ours int32, peer net.Conn) {
 	require.NoError(t, err)
 	t.Cleanup(func() { peer.Close() })
 	return ours, peer
+}
+
+func writeAll(t *testing.T, peer net.Conn, message []byte) {
+	_, err := peer.Write(message)
+	require.NoError(t, err)
+}
+
+func readAll(t *testing.T, peer net.Conn, length int) []byte {
+	message := make([]byte, length)
+	_, err := io.ReadFull(peer, message)
+	require.NoError(t, err)
+	return message
 }
 
 func TestBatches(t *testing.T) {

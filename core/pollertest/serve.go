@@ -1,14 +1,14 @@
-package iocp
+package pollertest
 
 import (
 	"io"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
 	"weft/core"
 	"weft/core/purelane"
 )
@@ -27,7 +27,7 @@ type echo struct {
 type program struct {
 	t *testing.T
 	*core.Runtime
-	io *core.IOLane
+	lane *core.IOLane
 }
 
 const (
@@ -35,11 +35,11 @@ const (
 	runEcho
 )
 
-func newProgram(t *testing.T, workers int) *program {
+func newProgram(t *testing.T, s System, workers int) *program {
 	p := &program{t: t}
 	memory := purelane.Memory{}
 	piece := memory.Alloc(unsafe.Sizeof(core.RuntimeMemory{}))
-	poller := New()
+	poller := s.Poller()
 	lane := purelane.New(memory, poller, p.call)
 	threads := new(purelane.Threads)
 	r, err := core.New(core.Config{
@@ -48,7 +48,7 @@ func newProgram(t *testing.T, workers int) *program {
 	})
 	require.NoError(t, err)
 	p.Runtime = r
-	p.io = core.NewIOLane(r.Descriptors(), Sockets{}, runRetry)
+	p.lane = core.NewIOLane(r.Descriptors(), s.Sockets, runRetry)
 	t.Cleanup(func() {
 		r.Stop()
 		r.Wait()
@@ -69,11 +69,11 @@ func (p *program) queue(op *core.Op) {
 func (p *program) call(run, argument uintptr) {
 	op := *(**core.Op)(unsafe.Pointer(&argument))
 	if run == runRetry {
-		io := p.io.Retry(op, p.queue)
-		if io == nil {
+		waited := p.lane.Retry(op, p.queue)
+		if waited == nil {
 			return
 		}
-		op = &io.Op
+		op = &waited.Op
 	}
 	p.step((*echo)(unsafe.Pointer(op)))
 }
@@ -91,7 +91,7 @@ func (p *program) step(e *echo) {
 			request = core.Request{Kind: core.KindSend, Flags: core.IOAll, Data: request.Data, Length: e.Count}
 		}
 		e.receives = 1 - e.receives
-		done, err := p.io.Start(&e.IO, e.handle, request, p.queue)
+		done, err := p.lane.Start(&e.IO, e.handle, request, p.queue)
 		if err != nil {
 			e.status.Store(int32(err.(core.Error)))
 			e.ended.Store(true)
@@ -103,42 +103,47 @@ func (p *program) step(e *echo) {
 	}
 }
 
-// serve starts an echo on one end of a pair; the other is the test's.
-func (p *program) serve() (e *echo, peer net.Conn) {
-	ours, peer := pair(p.t)
+// serve starts an echo on a socket.
+func (p *program) serve(s System, socket int32) (e *echo) {
 	memory := purelane.Memory{}.Alloc(unsafe.Sizeof(echo{}))
 	p.t.Cleanup(func() { purelane.Memory{}.Free(memory) })
 	e = (*echo)(memory)
 	e.Op.Run = runEcho
-	handle, err := p.Descriptors().Open(ours, Sockets{}.Kind(ours))
+	handle, err := p.Descriptors().Open(socket, s.Sockets.Kind(socket))
 	require.NoError(p.t, err)
 	e.handle = handle
 	require.NoError(p.t, p.Schedule(&e.Op))
-	return e, peer
+	return e
 }
 
-func TestRuntimeServes(t *testing.T) {
+// Serve lets a runtime without C (core, the lane in Go, the poller) answer messages on so many connections at once. pair makes one: ours for the
+// runtime, and the other end.
+func Serve(t *testing.T, s System, connections, messages int, pair func(t *testing.T) (ours int32, peer io.ReadWriter)) {
 	for _, workers := range []int{1, 2} {
-		p := newProgram(t, workers)
+		p := newProgram(t, s, workers)
 		time.Sleep(5 * time.Millisecond) // its keeper sleeps, and there is nothing to poll
-		const connections, messages = 8, 20
-		var echoes [connections]*echo
-		var peers [connections]net.Conn
+		echoes := make([]*echo, connections)
+		peers := make([]io.ReadWriter, connections)
 		for i := range connections {
-			echoes[i], peers[i] = p.serve()
+			ours, peer := pair(t)
+			echoes[i], peers[i] = p.serve(s, ours), peer
 		}
 		for message := range messages {
 			for _, peer := range peers {
-				writeAll(t, peer, []byte{byte(message), 1, 2, 3})
+				_, err := peer.Write([]byte{byte(message), 1, 2, 3})
+				require.NoError(t, err)
 			}
 			for _, peer := range peers {
-				require.Equal(t, []byte{byte(message), 1, 2, 3}, readAll(t, peer, 4))
+				var answer [4]byte
+				_, err := io.ReadFull(peer, answer[:])
+				require.NoError(t, err)
+				require.Equal(t, [4]byte{byte(message), 1, 2, 3}, answer)
 			}
 		}
 		shared := p.Shared()
 		require.EqualValues(t, connections, shared.Descriptors.Load())
 		// The last answer is read before the next receive is started: until all have been.
-		for shared.IOStarted.Load() != connections*(2*messages+1) {
+		for shared.IOStarted.Load() != uint64(connections*(2*messages+1)) {
 			time.Sleep(100 * time.Microsecond)
 		}
 		for _, e := range echoes[1:] { // one is left open for the end of the runtime
@@ -157,16 +162,4 @@ func ends(t *testing.T, e *echo, status core.Error) {
 		require.True(t, time.Now().Before(deadline), "it never ended")
 	}
 	require.EqualValues(t, status, e.status.Load())
-}
-
-func writeAll(t *testing.T, peer net.Conn, message []byte) {
-	_, err := peer.Write(message)
-	require.NoError(t, err)
-}
-
-func readAll(t *testing.T, peer net.Conn, length int) []byte {
-	message := make([]byte, length)
-	_, err := io.ReadFull(peer, message)
-	require.NoError(t, err)
-	return message
 }
