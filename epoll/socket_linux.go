@@ -200,8 +200,16 @@ func send(system int, file bool, pieces [][]byte) (int, error) {
 	return unix.SendmsgBuffers(system, pieces, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
+// room is where a datagram is. An empty one has a buffer, too: qemu does nothing for a call that has none.
+func room(io *core.IO) [][]byte {
+	if pieces := io.Rest(nil); len(pieces) != 0 {
+		return pieces
+	}
+	return [][]byte{{}}
+}
+
 func receiveFrom(system int, io *core.IO) (core.Attempt, error) {
-	n, _, flags, from, err := unix.RecvmsgBuffers(system, io.Rest(nil), nil, unix.MSG_DONTWAIT)
+	n, _, flags, from, err := unix.RecvmsgBuffers(system, room(io), nil, unix.MSG_DONTWAIT)
 	if err != nil {
 		return core.Attempt{}, err
 	}
@@ -215,7 +223,7 @@ func receiveFrom(system int, io *core.IO) (core.Attempt, error) {
 }
 
 func sendTo(system int, io *core.IO) (core.Attempt, error) {
-	n, err := unix.SendmsgBuffers(system, io.Rest(nil), nil, addressOf(io.Datagram().Peer), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	n, err := unix.SendmsgBuffers(system, room(io), nil, addressOf(io.Datagram().Peer), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	if err != nil {
 		return core.Attempt{}, err
 	}

@@ -124,11 +124,13 @@ static bool struck(fault which, const void *caller)
 }
 
 #define STRUCK(which) struck(FAULT_##which, __builtin_return_address(0))
-#define NEXT(name)                                            \
-    static __typeof__(&name) real;                            \
-    if (real == NULL) {                                       \
-        void *found_ = dlsym(RTLD_NEXT, #name);               \
-        memcpy(&real, &found_, sizeof found_);                \
+#define NEXT(name)                                                              \
+    static _Atomic(__typeof__(&name)) next_;                                    \
+    __typeof__(&name) real = atomic_load_explicit(&next_, memory_order_relaxed); \
+    if (real == NULL) {                                                         \
+        void *found_ = dlsym(RTLD_NEXT, #name);                                 \
+        memcpy(&real, &found_, sizeof found_);                                  \
+        atomic_store_explicit(&next_, real, memory_order_relaxed);              \
     }
 #ifdef FAULTS_REAL
 #define REAL(name) __typeof__(&name) real = FAULTS_REAL(name);
