@@ -12,6 +12,7 @@ import (
 	"weft/core"
 	"weft/core/pollertest"
 	"weft/core/purelane"
+	"weft/core/servetest"
 )
 
 var system = pollertest.System{
@@ -37,7 +38,7 @@ func (e end) Read(b []byte) (int, error)  { return unix.Read(int(e), b) }
 func (e end) Write(b []byte) (int, error) { return unix.Write(int(e), b) }
 
 func TestRuntimeServes(t *testing.T) {
-	pollertest.Serve(t, system, 16, 100, func(t *testing.T) (int32, io.ReadWriter) {
+	servetest.Run(t, system, 16, 100, func(t *testing.T) (int32, io.ReadWriter) {
 		ours, peer := pair(t)
 		return int32(ours), end(peer)
 	})

@@ -17,6 +17,7 @@ import (
 	"weft/core"
 	"weft/core/pollertest"
 	"weft/core/purelane"
+	"weft/core/servetest"
 )
 
 var system = pollertest.System{
@@ -29,7 +30,7 @@ var system = pollertest.System{
 func TestConformance(t *testing.T) { pollertest.Run(t, system) }
 
 func TestRuntimeServes(t *testing.T) {
-	pollertest.Serve(t, system, 8, 20, func(t *testing.T) (int32, io.ReadWriter) { return pair(t) })
+	servetest.Run(t, system, 8, 20, func(t *testing.T) (int32, io.ReadWriter) { return pair(t) })
 }
 
 func TestMilliseconds(t *testing.T) {

@@ -33,6 +33,7 @@ var rooms = []room{
 	{folder: "cancel/canceltest", may: []string{"weft/cancel", testify}},
 	{folder: "core", may: []string{"weft/cancel"}, pure: true},
 	{folder: "core/pollertest", may: []string{"weft/core", testify}},
+	{folder: "core/servetest", may: []string{"weft/core", "weft/core/pollertest", "weft/core/purelane", testify}},
 	{folder: "core/purelane", may: []string{"weft/core", "weft/cancel", sys, purego}},
 	{folder: "epoll", may: []string{"weft/core", "weft/cancel", sys}},
 	{folder: "iocp", may: []string{"weft/core", "weft/cancel", sys}},

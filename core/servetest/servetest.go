@@ -1,4 +1,6 @@
-package pollertest
+// Package servetest lets a whole runtime without C serve sockets over a poller: core, the lane in Go, and the poller of the system. Every poller
+// runs it, as it runs package pollertest.
+package servetest
 
 import (
 	"io"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"weft/core"
+	"weft/core/pollertest"
 	"weft/core/purelane"
 )
 
@@ -35,7 +38,7 @@ const (
 	runEcho
 )
 
-func newProgram(t *testing.T, s System, workers int) *program {
+func newProgram(t *testing.T, s pollertest.System, workers int) *program {
 	p := &program{t: t}
 	memory := purelane.Memory{}
 	piece := memory.Alloc(unsafe.Sizeof(core.RuntimeMemory{}))
@@ -104,7 +107,7 @@ func (p *program) step(e *echo) {
 }
 
 // serve starts an echo on a socket.
-func (p *program) serve(s System, socket int32) (e *echo) {
+func (p *program) serve(s pollertest.System, socket int32) (e *echo) {
 	memory := purelane.Memory{}.Alloc(unsafe.Sizeof(echo{}))
 	p.t.Cleanup(func() { purelane.Memory{}.Free(memory) })
 	e = (*echo)(memory)
@@ -116,9 +119,9 @@ func (p *program) serve(s System, socket int32) (e *echo) {
 	return e
 }
 
-// Serve lets a runtime without C (core, the lane in Go, the poller) answer messages on so many connections at once. pair makes one: ours for the
+// Run lets a runtime without C (core, the lane in Go, the poller) answer messages on so many connections at once. pair makes one: ours for the
 // runtime, and the other end.
-func Serve(t *testing.T, s System, connections, messages int, pair func(t *testing.T) (ours int32, peer io.ReadWriter)) {
+func Run(t *testing.T, s pollertest.System, connections, messages int, pair func(t *testing.T) (ours int32, peer io.ReadWriter)) {
 	for _, workers := range []int{1, 2} {
 		p := newProgram(t, s, workers)
 		time.Sleep(5 * time.Millisecond) // its keeper sleeps, and there is nothing to poll
