@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "c/io.h"
+#include "detail/descriptor_queries.hpp"
 #include "detail/tcp_operations.hpp"
 #include "endpoint.hpp"
 #include "error.hpp"
@@ -115,32 +116,17 @@ public:
     [[nodiscard]] task<stream_result> try_accept() { return detail::accept_from(descriptor_); }
 
     /// Stops listening, and refuses the connections that nobody accepted. Twice is allowed. Any thread.
-    void close() noexcept
-    {
-        if (descriptor_.id != 0) { // the handle is kept, so that no other thread can see it change
-            weft_descriptor_close(descriptor_);
-        }
-    }
+    void close() noexcept { detail::close_descriptor(descriptor_); }
 
     /// @throws weft::error  as weft_local_endpoint says
-    [[nodiscard]] endpoint local_endpoint() const
-    {
-        weft_endpoint raw{};
-        detail::throw_unless_ok(weft_local_endpoint(descriptor_, &raw), "local endpoint");
-        return endpoint(raw);
-    }
+    [[nodiscard]] endpoint local_endpoint() const { return detail::local_endpoint_of(descriptor_); }
 
     /// The descriptor of the C interface. It stays the listener's.
     [[nodiscard]] weft_descriptor native() const noexcept { return descriptor_; }
 
     /// The system's descriptor, for options that weft does not wrap. It stays the listener's.
     /// @throws weft::error  WEFT_EBADHANDLE
-    [[nodiscard]] std::intptr_t native_handle() const
-    {
-        std::intptr_t system = -1;
-        detail::throw_unless_ok(weft_descriptor_system(descriptor_, &system), "native handle");
-        return system;
-    }
+    [[nodiscard]] std::intptr_t native_handle() const { return detail::system_of(descriptor_); }
 
 private:
     [[nodiscard]] static weft_descriptor open(weft_runtime runtime, const endpoint &at, int backlog)

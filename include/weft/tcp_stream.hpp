@@ -26,6 +26,7 @@
 #include "buffer.hpp"
 #include "c/io.h"
 #include "detail/current_runtime.hpp"
+#include "detail/descriptor_queries.hpp"
 #include "detail/happy_eyeballs.hpp"
 #include "detail/tcp_operations.hpp"
 #include "endpoint.hpp"
@@ -172,38 +173,18 @@ public:
     int try_shutdown(direction which) noexcept { return weft_shutdown(descriptor_, static_cast<int>(which)); }
 
     /// Closes. Operations that wait end with WEFT_ECLOSED, later ones with WEFT_EBADHANDLE. Twice is allowed. Any thread.
-    void close() noexcept
-    {
-        if (descriptor_.id != 0) { // the handle is kept, so that no other thread can see it change
-            weft_descriptor_close(descriptor_);
-        }
-    }
+    void close() noexcept { detail::close_descriptor(descriptor_); }
 
     /// @throws weft::error  as weft_local_endpoint and weft_remote_endpoint say
-    [[nodiscard]] endpoint local_endpoint() const
-    {
-        weft_endpoint raw{};
-        detail::throw_unless_ok(weft_local_endpoint(descriptor_, &raw), "local endpoint");
-        return endpoint(raw);
-    }
-    [[nodiscard]] endpoint remote_endpoint() const
-    {
-        weft_endpoint raw{};
-        detail::throw_unless_ok(weft_remote_endpoint(descriptor_, &raw), "remote endpoint");
-        return endpoint(raw);
-    }
+    [[nodiscard]] endpoint local_endpoint() const { return detail::local_endpoint_of(descriptor_); }
+    [[nodiscard]] endpoint remote_endpoint() const { return detail::remote_endpoint_of(descriptor_); }
 
     /// The descriptor of the C interface. It stays the stream's.
     [[nodiscard]] weft_descriptor native() const noexcept { return descriptor_; }
 
     /// The system's descriptor, for options that weft does not wrap. It stays the stream's.
     /// @throws weft::error  WEFT_EBADHANDLE
-    [[nodiscard]] std::intptr_t native_handle() const
-    {
-        std::intptr_t system = -1;
-        detail::throw_unless_ok(weft_descriptor_system(descriptor_, &system), "native handle");
-        return system;
-    }
+    [[nodiscard]] std::intptr_t native_handle() const { return detail::system_of(descriptor_); }
 
 private:
     weft_descriptor descriptor_{0};

@@ -26,6 +26,7 @@
 #include "buffer.hpp"
 #include "c/io.h"
 #include "detail/current_runtime.hpp"
+#include "detail/descriptor_queries.hpp"
 #include "detail/udp_operations.hpp"
 #include "endpoint.hpp"
 #include "error.hpp"
@@ -90,38 +91,18 @@ public:
     [[nodiscard]] auto try_send(const_buffer from) noexcept { return detail::sending<detail::gives_result>({descriptor_, from, 0}); }
 
     /// Closes. Operations that wait end with WEFT_ECLOSED, later ones with WEFT_EBADHANDLE. Twice is allowed. Any thread.
-    void close() noexcept
-    {
-        if (descriptor_.id != 0) { // the handle is kept, so that no other thread can see it change
-            weft_descriptor_close(descriptor_);
-        }
-    }
+    void close() noexcept { detail::close_descriptor(descriptor_); }
 
     /// @throws weft::error  as weft_local_endpoint and weft_remote_endpoint say; remote: WEFT_ENOTCONN before connect()
-    [[nodiscard]] endpoint local_endpoint() const
-    {
-        weft_endpoint raw{};
-        detail::throw_unless_ok(weft_local_endpoint(descriptor_, &raw), "local endpoint");
-        return endpoint(raw);
-    }
-    [[nodiscard]] endpoint remote_endpoint() const
-    {
-        weft_endpoint raw{};
-        detail::throw_unless_ok(weft_remote_endpoint(descriptor_, &raw), "remote endpoint");
-        return endpoint(raw);
-    }
+    [[nodiscard]] endpoint local_endpoint() const { return detail::local_endpoint_of(descriptor_); }
+    [[nodiscard]] endpoint remote_endpoint() const { return detail::remote_endpoint_of(descriptor_); }
 
     /// The descriptor of the C interface. It stays the socket's.
     [[nodiscard]] weft_descriptor native() const noexcept { return descriptor_; }
 
     /// The system's descriptor, for options that weft does not wrap: broadcast, multicast, sizes of buffers. It stays the socket's.
     /// @throws weft::error  WEFT_EBADHANDLE
-    [[nodiscard]] std::intptr_t native_handle() const
-    {
-        std::intptr_t system = -1;
-        detail::throw_unless_ok(weft_descriptor_system(descriptor_, &system), "native handle");
-        return system;
-    }
+    [[nodiscard]] std::intptr_t native_handle() const { return detail::system_of(descriptor_); }
 
 private:
     [[nodiscard]] static udp_socket open(weft_runtime runtime, const endpoint &at)
