@@ -144,13 +144,19 @@ static ssize_t fails(int error)
     return -1;
 }
 
-/* A TCP receive is short only when there is no more: weft relies on it. */
-static bool may_be_short(int fd)
+static int option_of(int fd, int option)
 {
-    int domain = 0;
-    socklen_t size = sizeof domain;
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+    int value = -1;
+    socklen_t size = sizeof value;
+    getsockopt(fd, SOL_SOCKET, option, &value, &size);
+    return value;
 }
+
+/* Datagrams and messages are not cut. */
+static bool is_stream(int fd) { return option_of(fd, SO_TYPE) == SOCK_STREAM; }
+
+/* A TCP receive is short only when there is no more: weft relies on it. */
+static bool may_be_short(int fd) { return is_stream(fd) && option_of(fd, SO_DOMAIN) == AF_UNIX; }
 
 ssize_t recv(int fd, void *data, size_t length, int flags)
 {
@@ -174,7 +180,7 @@ ssize_t send(int fd, const void *data, size_t length, int flags)
     REAL(send)
     if (STRUCK(interrupted)) return fails(EINTR);
     if (STRUCK(no_buffers)) return fails(ENOBUFS);
-    if (length > 1 && STRUCK(short_send)) length = 1 + fault_random() % (length - 1);
+    if (length > 1 && is_stream(fd) && STRUCK(short_send)) length = 1 + fault_random() % (length - 1);
     return real(fd, data, length, flags);
 }
 
@@ -183,7 +189,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     REAL(sendmsg)
     if (STRUCK(interrupted)) return fails(EINTR);
     if (STRUCK(no_buffers)) return fails(ENOBUFS);
-    if (message->msg_iovlen > 1 && STRUCK(short_send)) {
+    if (message->msg_iovlen > 1 && is_stream(fd) && STRUCK(short_send)) {
         struct msghdr first = *message;
         first.msg_iovlen = 1;
         return real(fd, &first, flags);

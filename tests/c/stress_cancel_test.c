@@ -8,40 +8,6 @@
 
 #include "stress_support.h"
 
-/* A thread beside the main one that does one thing per round, at a random distance. */
-typedef struct rival {
-    pthread_t thread;
-    void (*act)(void *);
-    void *context;
-    uint64_t random;
-    atomic_long begun, ended; /* rounds; begun < 0 ends the thread */
-} rival;
-
-static void *rival_main(void *argument)
-{
-    rival *self = argument;
-    for (long round = 1;; round++) {
-        long begun;
-        for (uint32_t spins = 0; (begun = atomic_load(&self->begun)) >= 0 && begun < round;) stress_pause(&spins);
-        if (begun < 0) return NULL;
-        stress_wait(&self->random, 2000);
-        self->act(self->context);
-        atomic_store(&self->ended, round);
-    }
-}
-
-static void rival_start(rival *self, void (*act)(void *), void *context, uint64_t *random)
-{
-    *self = (rival){.act = act, .context = context, .random = stress_random(random)};
-    assert_int_equal(pthread_create(&self->thread, NULL, rival_main, self), 0);
-}
-
-static void rival_end(rival *self)
-{
-    atomic_store(&self->begun, -1);
-    pthread_join(self->thread, NULL);
-}
-
 /* Pairs whose callbacks deregister each other: of each pair exactly one is called, the one that the requester comes to first. */
 enum { PAIRS = 4 };
 
@@ -203,6 +169,87 @@ static void cancel_against_receive(uint32_t workers, uint64_t *random)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
 
+/* The same with datagrams: they come in their order, and none is missing. */
+typedef struct parcel {
+    weft_datagram datagram;
+    atomic_long ran;
+    weft_descriptor socket;
+    weft_endpoint endpoint; /* of the receiver */
+    long number;            /* of the datagram */
+} parcel;
+
+static void parcel_ran(weft_op *op) { atomic_fetch_add(&((parcel *)op)->ran, 1); }
+
+static weft_io *fresh(parcel *p)
+{
+    memset(&p->datagram, 0, sizeof p->datagram);
+    p->datagram.io.op.run = parcel_ran;
+    atomic_store(&p->ran, 0);
+    return &p->datagram.io;
+}
+
+static void open_parcel(parcel *p, weft_runtime runtime, weft_endpoint *endpoint)
+{
+    assert_int_equal(weft_endpoint_parse("127.0.0.1:0", endpoint), WEFT_OK);
+    assert_int_equal(weft_udp_open(runtime, endpoint, &p->socket), WEFT_OK);
+    assert_int_equal(weft_local_endpoint(p->socket, endpoint), WEFT_OK);
+}
+
+static void send_number(void *context)
+{
+    parcel *p = context;
+    weft_io *io = fresh(p);
+    int rc = weft_send_to(&p->datagram, p->socket, &p->number, sizeof p->number, &p->endpoint);
+    if (rc == WEFT_OK) wait_until(&p->ran, 1);
+    if (rc < 0 || io->status != WEFT_OK) abort();
+    p->number++;
+}
+
+static void cancel_against_datagram(uint32_t workers, uint64_t *random)
+{
+    enum { QUEUED = 16 }; /* then it is the receiver's turn alone: no queue overflows */
+    weft_runtime runtime = stressed(workers);
+    parcel receive = {0}, send = {0};
+    weft_endpoint from;
+    open_parcel(&receive, runtime, &send.endpoint);
+    open_parcel(&send, runtime, &from);
+    rival sender;
+    rival_start(&sender, send_number, &send, random);
+    long rounds = 2000 * stress_scale(), sent = 0, received = 0, cancelled = 0, got;
+    while (received < rounds) {
+        bool quiet = sent == rounds || sent - received == QUEUED;
+        weft_io *io = fresh(&receive);
+        if (!quiet) {
+            atomic_store(&sender.begun, ++sent);
+            if (stress_below(random, 8) == 0) weft_io_cancel(io); /* before the start */
+        }
+        int rc = weft_recv_from(&receive.datagram, receive.socket, &got, sizeof got);
+        if (rc == WEFT_OK) {
+            if (!quiet) {
+                stress_wait(random, 6000);
+                weft_io_cancel(io);
+            }
+            wait_until(&receive.ran, 1);
+        } else if (rc != 1) {
+            abort();
+        }
+        if (io->status == WEFT_OK) {
+            if (io->count != sizeof got || got != received || receive.datagram.peer.port != from.port) abort();
+            received++;
+            stress_progress();
+        } else if (quiet || io->status != WEFT_ECANCELED || io->count != 0) {
+            abort();
+        } else {
+            cancelled++;
+        }
+        wait_until(&sender.ended, sent);
+        if (atomic_load(&receive.ran) != (rc == WEFT_OK)) abort();
+    }
+    rival_end(&sender);
+    assert_true(cancelled > 0);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+}
+
 /* The cancel comes just when the op is started, and nothing else would ever end it. */
 static void cancel_it(void *context) { weft_io_cancel(&((single *)context)->io); }
 
@@ -288,6 +335,7 @@ static void cancel_against_close(uint32_t workers, uint64_t *random)
 STRESS(callbacks_that_deregister_each_other)
 STRESS(registration_against_request)
 STRESS(cancel_against_receive)
+STRESS(cancel_against_datagram)
 STRESS(cancel_against_start)
 STRESS(cancel_against_close)
 
@@ -297,6 +345,7 @@ int main(void)
         cmocka_unit_test(callbacks_that_deregister_each_other_everywhere),
         cmocka_unit_test(registration_against_request_everywhere),
         cmocka_unit_test(cancel_against_receive_everywhere),
+        cmocka_unit_test(cancel_against_datagram_everywhere),
         cmocka_unit_test(cancel_against_start_everywhere),
         cmocka_unit_test(cancel_against_close_everywhere),
     };

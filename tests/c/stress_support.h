@@ -71,6 +71,40 @@ static inline void wait_until(atomic_long *counter, long value)
     for (uint32_t spins = 0; atomic_load(counter) < value;) stress_pause(&spins);
 }
 
+/* A thread beside the main one that does one thing per round, at a random distance. */
+typedef struct rival {
+    pthread_t thread;
+    void (*act)(void *);
+    void *context;
+    uint64_t random;
+    atomic_long begun, ended; /* rounds; begun < 0 ends the thread */
+} rival;
+
+static inline void *rival_main(void *argument)
+{
+    rival *self = argument;
+    for (long round = 1;; round++) {
+        long begun;
+        for (uint32_t spins = 0; (begun = atomic_load(&self->begun)) >= 0 && begun < round;) stress_pause(&spins);
+        if (begun < 0) return NULL;
+        stress_wait(&self->random, 2000);
+        self->act(self->context);
+        atomic_store(&self->ended, round);
+    }
+}
+
+static inline void rival_start(rival *self, void (*act)(void *), void *context, uint64_t *random)
+{
+    *self = (rival){.act = act, .context = context, .random = stress_random(random)};
+    assert_int_equal(pthread_create(&self->thread, NULL, rival_main, self), 0);
+}
+
+static inline void rival_end(rival *self)
+{
+    atomic_store(&self->begun, -1);
+    pthread_join(self->thread, NULL);
+}
+
 #define STRESS(scenario)                                                                     \
     static void scenario##_everywhere(void **state)                                          \
     {                                                                                        \
