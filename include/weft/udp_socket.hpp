@@ -86,7 +86,7 @@ public:
         detail::throw_unless_ok(weft_udp_connect(descriptor_, &raw), "connect");
     }
 
-    /// Sends one datagram to the peer of connect().
+    /// Sends one datagram, which is not empty, to the peer of connect(). An empty one takes send_to.
     [[nodiscard]] auto send(const_buffer from) noexcept { return detail::sending<detail::gives_nothing>({descriptor_, from, 0}); }
     [[nodiscard]] auto try_send(const_buffer from) noexcept { return detail::sending<detail::gives_result>({descriptor_, from, 0}); }
 

@@ -185,8 +185,8 @@ WEFT_API int weft_send_buffers(weft_io *io, weft_descriptor descriptor, const we
  *  Since:    0.1 */
 WEFT_API int weft_udp_open(weft_runtime runtime, const weft_endpoint *endpoint, weft_descriptor *descriptor) WEFT_NOEXCEPT;
 
-/** Connects a UDP socket: from now on it receives from this peer alone, and weft_send sends there. Datagrams that have come already stay. That nobody listens
- *  there is told on Linux, as WEFT_ECONNREFUSED of a later op; on Windows it is not.
+/** Connects a UDP socket: from now on it receives from this peer alone, and weft_send sends there, but no empty datagram: that takes weft_send_to.
+ *  Datagrams that have come already stay. That nobody listens there is told on Linux, as WEFT_ECONNREFUSED of a later op; on Windows it is not.
  *  Params:   endpoint  not NULL; only read during the call
  *  Returns:  WEFT_OK; WEFT_EINVAL; WEFT_EBADHANDLE; WEFT_ENOTSUP (no UDP socket); WEFT_EUNREACH; WEFT_EACCES; WEFT_ESYSTEM.
  *  Threads:  any; never blocks, never calls back.
