@@ -5,28 +5,14 @@
  * Entry of libFuzzer; the step fuzz builds it with the library's C part instrumented. Steps that wait do so for an event that must come, so
  * a hang is a finding, too.
  */
-#include <errno.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <weft.h>
+#include "calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                          \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            fprintf(stderr, "%s:%d: not: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                             \
-        }                                                                        \
-    } while (0)
 
 enum { OPS = 8, TIMERS = 8, PAIRS = 3, SOURCES = 2, REGISTRATIONS = 6, STEPS_MAX = 200 };
 
@@ -57,21 +43,9 @@ static uint64_t take_word(void)
     return value;
 }
 
-/* What there is. Counters tell how often something was accepted, and how often it ran: equal when everything has ended. */
-typedef struct item {
-    union {
-        weft_op op;
-        weft_timer timer;
-        weft_io io;
-    } as;
-    long accepted;
-    atomic_long runs;
-    int64_t deadline;
-    char data[16];
-} item;
-
-static weft_runtime runtime;
-static bool stopped;
+/* What there is. */
+weft_runtime runtime;
+bool stopped;
 static item ops[OPS], timers[TIMERS], receives[PAIRS], sends[PAIRS];
 static weft_descriptor descriptors[PAIRS];
 static int peers[PAIRS];
@@ -79,10 +53,6 @@ static weft_cancel_source sources[SOURCES];
 static weft_cancel_registration registrations[REGISTRATIONS];
 static int registered[REGISTRATIONS]; /* 0: idle; 1: waits; 2: its callback has run */
 static int source_of[REGISTRATIONS];
-
-static bool idle(const item *i) { return atomic_load(&i->runs) == i->accepted; }
-
-static void runs(weft_op *op) { atomic_fetch_add(&((item *)op)->runs, 1); }
 
 static void fires(weft_op *op)
 {
@@ -93,11 +63,6 @@ static void fires(weft_op *op)
 }
 
 static void called(void *context) { registered[(int *)context - registered] = 2; }
-
-static void wait_until_idle(const item *i)
-{
-    while (!idle(i)) sched_yield();
-}
 
 /* A config of any size, exactly that long, so that a byte read too much is seen. */
 static void create_and_destroy(void)
@@ -291,7 +256,7 @@ static void use_handle(void)
     weft_runtime other = {id};
     for (int n = 0; n < PAIRS; n++)
         if (id == descriptors[n].id) return;
-    if (id == runtime.id || id == 0) return;
+    if (id == runtime.id || id == 0 || is_datagrams(id)) return;
     weft_io io = {.op = {.run = runs}};
     weft_timer timer = {.op = {.run = runs}};
     weft_op op = {.run = runs};
@@ -300,6 +265,9 @@ static void use_handle(void)
     intptr_t system;
     char got[4];
     MUST(weft_recv(&io, descriptor, got, 4, 0) == WEFT_EBADHANDLE && weft_send(&io, descriptor, got, 4, 0) == WEFT_EBADHANDLE);
+    weft_datagram datagram = {.io = io};
+    MUST(weft_recv_from(&datagram, descriptor, got, 4) == WEFT_EBADHANDLE);
+    MUST(weft_send_to(&datagram, descriptor, got, 4, &endpoint) == WEFT_EBADHANDLE && weft_udp_connect(descriptor, &endpoint) == WEFT_EBADHANDLE);
     MUST(weft_accept(&io, descriptor) == WEFT_EBADHANDLE && weft_connect(&io, descriptor, &endpoint) == WEFT_EBADHANDLE);
     MUST(weft_descriptor_close(descriptor) == WEFT_EBADHANDLE && weft_descriptor_system(descriptor, &system) == WEFT_EBADHANDLE);
     MUST(weft_shutdown(descriptor, WEFT_SHUTDOWN_SEND) == WEFT_EBADHANDLE);
@@ -400,6 +368,7 @@ static void end(void)
 {
     if (!stopped) stop();
     for (int n = 0; n < PAIRS; n++) close_pair(n);
+    datagrams_end();
     for (int i = 0; i < OPS; i++) MUST(idle(&ops[i]));
     for (int i = 0; i < TIMERS; i++) MUST(idle(&timers[i]));
     MUST(weft_runtime_destroy(runtime) == WEFT_OK);
@@ -415,6 +384,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(receives, 0, sizeof receives);
     memset(sends, 0, sizeof sends);
     memset(descriptors, 0, sizeof descriptors);
+    datagrams_begin();
     memset(sources, 0, sizeof sources);
     memset(registrations, 0, sizeof registrations);
     memset(registered, 0, sizeof registered);
@@ -444,7 +414,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 13: how & 1 ? read_stats() : endpoints(); break;
         case 14: cancellation(which, how); break;
         default:
-            if (how == 255) stop();
+            if (how == 255)
+                stop();
+            else
+                datagrams(which, how);
         }
     }
     end();
