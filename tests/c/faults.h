@@ -117,7 +117,8 @@ static uint64_t fault_random(void)
 
 static bool struck(fault which, const void *caller)
 {
-    uint32_t one_in = atomic_load_explicit(&fault_one_in[which], memory_order_relaxed);
+    /* acquire: who reads that faults are on knows where the library is, too. */
+    uint32_t one_in = atomic_load_explicit(&fault_one_in[which], memory_order_acquire);
     if (one_in == 0 || (uintptr_t)caller - library_begin >= library_end - library_begin || fault_random() % one_in != 0) return false;
     atomic_fetch_add(&fault_struck[which], 1);
     return true;
