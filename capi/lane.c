@@ -32,6 +32,8 @@ enum {
 
 LANE_LOCAL_IS(lane_worker *, lane_self);
 LANE_LOCAL_IS(uint64_t, lane_watched);
+LANE_LOCAL_IS(uintptr_t, lane_stack_half);
+LANE_LOCAL_IS(uintptr_t, lane_stack_quarter);
 lane_runtime lane_table[LANE_RUNTIMES_MAX];
 _Atomic uint32_t lane_forked;
 
@@ -283,6 +285,29 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
     return runnable;
 }
 
+/* Runs what has been taken, as the op of this number. */
+static inline __attribute__((always_inline)) void lane_begin(lane_worker *worker, lane_runnable *runnable, uint64_t ticks) {
+    atomic_store_explicit(&worker->running, (uint64_t)(uintptr_t)runnable->run, memory_order_relaxed);
+    atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
+    WEFT_TEST_DELAY(lane_run_taken);
+    tsan_acquire(runnable);
+    runnable->run(runnable);
+}
+
+bool lane_run_one(lane_worker *worker, lane_thief *thief) {
+    lane_runtime *runtime = lane_runtime_at(worker);
+    uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
+    if (ticks >= worker->turn_at) worker->turn_at = ticks + lane_turn_interval(worker); /* lane_run takes turns, when it is its turn again */
+    lane_enter(worker);
+    lane_runnable *runnable = lane_take(worker);
+    lane_leave(worker);
+    if (runnable == NULL) return thief != NULL && (lane_drain(worker, runtime) || lane_steal(worker, thief) == LANE_LOOT);
+    uint64_t outer = atomic_load_explicit(&worker->running, memory_order_relaxed);
+    lane_begin(worker, runnable, ticks);
+    atomic_store_explicit(&worker->running, outer, memory_order_relaxed);
+    return true;
+}
+
 uint32_t lane_run(lane_worker *worker) {
     lane_runtime *runtime = lane_runtime_at(worker);
     uint32_t reason = 0;
@@ -301,11 +326,7 @@ uint32_t lane_run(lane_worker *worker) {
             if (reason != 0) break;
         }
         if (LANE_LIKELY(runnable != NULL)) {
-            atomic_store_explicit(&worker->running, (uint64_t)(uintptr_t)runnable->run, memory_order_relaxed);
-            atomic_store_explicit(&worker->ticks, ticks, memory_order_relaxed);
-            WEFT_TEST_DELAY(lane_run_taken);
-            tsan_acquire(runnable);
-            runnable->run(runnable);
+            lane_begin(worker, runnable, ticks);
             continue;
         }
         atomic_store_explicit(&worker->running, 0, memory_order_relaxed);

@@ -29,6 +29,7 @@
 #include "weft/c/cancel.h"
 #include "weft/c/error.h"
 #include "weft/c/file.h"
+#include "weft/c/fork.h"
 #include "weft/c/io.h"
 #include "weft/c/op.h"
 #include "weft/c/resolve.h"

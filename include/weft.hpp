@@ -18,6 +18,7 @@
 #include "weft/error.hpp"
 #include "weft/event.hpp"
 #include "weft/file.hpp"
+#include "weft/fork_join.hpp"
 #include "weft/inline_scheduler.hpp"
 #include "weft/mutex.hpp"
 #include "weft/post.hpp"

@@ -37,8 +37,11 @@ var goals = slices.Concat(
 	[]goal{
 		{work: "micro_outside_batch", workers: both, atMost: 50},
 		{work: "fib30", peer: "tbb", workers: both, atMost: 0.25},
+		{work: "fib30_calls", peer: "tbb", workers: both, atMost: 0.25},
 		{work: "skynet", peer: "tbb", workers: both, atMost: 0.5},
+		{work: "skynet_calls", peer: "tbb", workers: both, atMost: 0.5},
 		{work: "nqueens", peer: "tbb", workers: both, atMost: 0.9},
+		{work: "nqueens_calls", peer: "tbb", workers: both, atMost: 0.9},
 		{work: "pingpong_event", peer: "go", workers: both, atMost: 0.3},
 		{work: "pingpong_channel", peer: "go", workers: both, atMost: 0.3},
 		{work: "sleep100k", peer: "asio", workers: two, atMost: 0.35},

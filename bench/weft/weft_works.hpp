@@ -14,6 +14,6 @@ inline weft::runtime start_runtime(const bench::options &o) {
     return weft::runtime(options);
 }
 
-extern const std::vector<bench::work> task_works, forkjoin_works, handover_works, timer_works, idle_works, echo_works, file_works;
+extern const std::vector<bench::work> task_works, forkjoin_works, calls_works, handover_works, timer_works, idle_works, echo_works, file_works;
 
 #endif

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -64,6 +65,21 @@ weft::task<std::size_t> many(std::vector<std::string> names) {
     }
     const std::vector<std::size_t> sizes = co_await weft::when_all(std::move(tasks));
     co_return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+long occurrences(std::span<const int> values, int wanted) {
+    if (values.size() < 10000) {
+        return std::count(values.begin(), values.end(), wanted);
+    }
+    const std::size_t half = values.size() / 2;
+    const auto [left, right] = weft::fork_join([&] { return occurrences(values.first(half), wanted); },
+                                               [&] { return occurrences(values.subspan(half), wanted); });
+    return left + right;
+}
+
+weft::task<long> count_squares(std::vector<int> values, int wanted) {
+    weft::parallel_for(std::size_t{0}, values.size(), [&](std::size_t i) { values[i] *= values[i]; }, 1000);
+    co_return occurrences(values, wanted);
 }
 
 weft::task<std::string> fastest() {
@@ -265,6 +281,7 @@ TEST_CASE("guide: the snippets do what the guide says") {
         names.emplace_back("a");
         names.emplace_back("bb");
         CHECK(co_await many(std::move(names)) == 13 + 14);
+        CHECK(co_await count_squares(std::vector<int>(50000, -3), 9) == 50000);
         CHECK((co_await fastest()).rfind("contents of mirror", 0) == 0);
         CHECK(co_await impatient() == "contents of big");
         CHECK(co_await in_time());
