@@ -103,6 +103,8 @@ bool lane_thread_make(lane_thread *thread, uint64_t stack_bytes, lane_thread_res
     sigset_t before;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
+    long least = sysconf(_SC_THREAD_STACK_MIN); /* 128 KiB on arm64 */
+    if (least > 0 && stack_bytes < (uint64_t)least) stack_bytes = (uint64_t)least;
     int rc = pthread_attr_setstacksize(&attributes, (size_t)(stack_bytes + 4095) & ~(size_t)4095);
     lane_block_signals(&before);
     if (rc == 0) rc = pthread_create(thread, &attributes, main, argument);

@@ -15,7 +15,7 @@
 typedef struct weft_runtime_config {
     uint32_t size;        /* sizeof(weft_runtime_config); set by WEFT_RUNTIME_CONFIG_INIT */
     uint32_t workers;     /* worker threads, 1 to 256; 0: as many as the CPUs that this process may use */
-    uint64_t stack_bytes; /* stack of each worker, at least 65536; 0: 1 MiB */
+    uint64_t stack_bytes; /* stack of each worker, at least 65536, more if the system wants more; 0: 1 MiB */
     const char *name;     /* up to 10 bytes; threads are called NAME-0, NAME-1, ...; NULL: "weft"; copied */
     uint32_t blocking_threads; /* blocking calls of each kind that run at once (blocking.h), 1 to 1024; 0: 64 */
     uint32_t max_workers; /* with replacements for workers that ops hold up, at least workers, at most 256; 0: 256. A runtime
