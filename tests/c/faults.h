@@ -124,6 +124,7 @@ static bool struck(fault which, const void *caller)
     return true;
 }
 
+#define IS_ON(which) (atomic_load_explicit(&fault_one_in[FAULT_##which], memory_order_relaxed) != 0)
 #define STRUCK(which) struck(FAULT_##which, __builtin_return_address(0))
 #define NEXT(name)                                                              \
     static _Atomic(__typeof__(&name)) next_;                                    \
@@ -164,7 +165,7 @@ ssize_t recv(int fd, void *data, size_t length, int flags)
     REAL(recv)
     if (STRUCK(interrupted)) return fails(EINTR);
     if (STRUCK(no_buffers)) return fails(ENOMEM);
-    if (length > 1 && may_be_short(fd) && STRUCK(short_receive)) length = 1 + fault_random() % (length - 1);
+    if (length > 1 && IS_ON(short_receive) && may_be_short(fd) && STRUCK(short_receive)) length = 1 + fault_random() % (length - 1);
     return real(fd, data, length, flags);
 }
 
@@ -181,7 +182,7 @@ ssize_t send(int fd, const void *data, size_t length, int flags)
     REAL(send)
     if (STRUCK(interrupted)) return fails(EINTR);
     if (STRUCK(no_buffers)) return fails(ENOBUFS);
-    if (length > 1 && is_stream(fd) && STRUCK(short_send)) length = 1 + fault_random() % (length - 1);
+    if (length > 1 && IS_ON(short_send) && is_stream(fd) && STRUCK(short_send)) length = 1 + fault_random() % (length - 1);
     return real(fd, data, length, flags);
 }
 
@@ -190,7 +191,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     REAL(sendmsg)
     if (STRUCK(interrupted)) return fails(EINTR);
     if (STRUCK(no_buffers)) return fails(ENOBUFS);
-    if (message->msg_iovlen > 1 && is_stream(fd) && STRUCK(short_send)) {
+    if (message->msg_iovlen > 1 && IS_ON(short_send) && is_stream(fd) && STRUCK(short_send)) {
         struct msghdr first = *message;
         first.msg_iovlen = 1;
         return real(fd, &first, flags);
@@ -337,29 +338,14 @@ void *aligned_alloc(size_t alignment, size_t size)
 }
 #endif
 
-static inline void faults_off(void)
+/* Faults of which a user sees next to nothing. one_in 0: none. */
+static inline void faults_unseen(int one_in, uint64_t seed)
 {
-    for (int i = 0; i < FAULT_COUNT; i++) atomic_store(&fault_one_in[i], 0);
-}
-
-/* Faults of these kinds happened, or the test has tested nothing. */
-static inline void have_struck(const fault *kinds, size_t count)
-{
-    faults_off();
-    for (size_t i = 0; i < count; i++) {
-        printf("    %s: %ld\n", fault_names[kinds[i]], atomic_load(&fault_struck[kinds[i]]));
-        assert_true(atomic_load(&fault_struck[kinds[i]]) > 0);
-        atomic_store(&fault_struck[kinds[i]], 0);
-    }
-}
-
-/* Takes the seed from WEFT_SEED or the clock, and prints it. */
-static inline void faults_seed(void)
-{
-    const char *given = getenv("WEFT_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)weft_now_ns();
-    printf("seed %llu\n", (unsigned long long)seed);
+    static const fault kinds[] = {FAULT_interrupted, FAULT_woken,      FAULT_spurious,  FAULT_short_receive, FAULT_short_send,
+                                  FAULT_not_cached,  FAULT_short_move, FAULT_no_flight, FAULT_no_thread};
+    if (library_begin == 0) faults_know((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft_now_ns"));
     atomic_store(&fault_seed, seed);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) atomic_store(&fault_one_in[kinds[i]], (uint32_t)one_in);
 }
 
 #endif

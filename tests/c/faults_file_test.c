@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <sys/uio.h>
 
-#include "faults.h"
+#include "faults_support.h"
 
 typedef struct filing {
     weft_file_op op;

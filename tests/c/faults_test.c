@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "faults.h"
+#include "faults_support.h"
 
 /* ---- conversations */
 

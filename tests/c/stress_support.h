@@ -11,14 +11,7 @@
 #if defined(__linux__)
 #include "faults.h"
 #define STRESS_FAULTS
-static inline void stress_strike(int one_in, uint64_t seed)
-{
-    static const fault kinds[] = {FAULT_interrupted, FAULT_woken,      FAULT_spurious,  FAULT_short_receive, FAULT_short_send,
-                                  FAULT_not_cached,  FAULT_short_move, FAULT_no_flight, FAULT_no_thread};
-    if (library_begin == 0) faults_know((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "weft_now_ns"));
-    atomic_store(&fault_seed, seed);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) atomic_store(&fault_one_in[kinds[i]], (uint32_t)one_in);
-}
+static inline void stress_strike(int one_in, uint64_t seed) { faults_unseen(one_in, seed); }
 #endif
 #include "../stress.h"
 

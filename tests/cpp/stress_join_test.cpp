@@ -225,7 +225,7 @@ void stop(std::uint32_t workers, std::uint64_t *random) {
     for (long i = 0; i < 30 * stress_scale(); ++i) {
         std::atomic<int> alive = 0;
         weft::event event;
-        weft::runtime other = make_runtime(1);
+        weft::runtime other = stressed(1);
         const auto there = []() -> task<> { co_await weft::sleep_for(1us); };
         const auto sleeps = [&]() -> task<> {
             const counted here(alive);
@@ -236,7 +236,7 @@ void stop(std::uint32_t workers, std::uint64_t *random) {
         };
         const auto waits = [&]() -> task<> { static_cast<void>(co_await waits_for(event, alive, 0)); };
         {
-            weft::runtime pool = make_runtime(workers);
+            weft::runtime pool = stressed(workers);
             stress_watch_runtime(pool.native());
             for (int n = 0; n < 4; ++n) {
                 weft::spawn(pool.scheduler(), sleeps());

@@ -14,6 +14,10 @@
 
 #include <weft.hpp>
 
+#if defined(__linux__)
+#define STRESS_FAULTS
+extern "C" void stress_strike(int one_in, std::uint64_t seed); // faults.c
+#endif
 #include "../stress.h"
 #include "tcp_support.hpp"
 
@@ -131,11 +135,24 @@ auto unless_cancelled(A operation, weft::cancellation_token token)
     co_return result;
 }
 
+/// A thread may be refused: then no runtime is left behind, and we try again.
+inline weft::runtime stressed(std::uint32_t workers) {
+    for (;;) {
+        try {
+            return make_runtime(workers);
+        } catch (const weft::error &refused) {
+            if (refused.code() != weft::errc::limit_reached) {
+                throw;
+            }
+        }
+    }
+}
+
 /// Runs a round so many times on a runtime with workers, beside another runtime of one.
 template <class Round>
 void rounds(std::uint32_t workers, std::uint64_t *random, long count, Round round) {
-    weft::runtime pool = make_runtime(workers);
-    weft::runtime other = make_runtime(1);
+    weft::runtime pool = stressed(workers);
+    weft::runtime other = stressed(1);
     stress_watch_runtime(pool.native());
     arena a{workers, pool.scheduler(), other.scheduler(), {}, random};
     run_on(pool, [&]() -> task<> {
