@@ -358,7 +358,8 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     }
     int direction = request.kind & 1 ? LANE_RECEIVE : LANE_SEND;
     /* Stands before the claim's seq_cst step, and io_unwanted's look at the state behind it: against weft_io_cancel, which
-     * writes the state and then reads this. If it reads none, the look sees the request. */
+     * writes the state and then reads this. If it reads none, the look sees the request. Behind the claim it could be overtaken by the look:
+     * mutant PUBLISH_LATE. */
     __atomic_store_n(&io->descriptor_, io_place(descriptor, direction), __ATOMIC_RELEASE);
     WEFT_TEST_DELAY(io_start_published);
     bool news = false;

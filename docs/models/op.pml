@@ -12,6 +12,7 @@
 /* check: -DNOCLOSE -DMUTANT_LOOK_LATE expect: fail */
 /* check: -DNOCLOSE -DMUTANT_CANCEL_BLIND expect: fail */
 /* check: -DMUTANT_CANCEL_LOAD expect: fail */
+/* check: -DNOCLOSE -DMUTANT_PUBLISH_LATE expect: fail */
 /* check: -DNOCLOSE -DMUTANT_HANGUP_LATE expect: fail */
 /* check: -DNOCLOSE -DMUTANT_DRAINED_ALWAYS expect: fail */
 /* check: -DMUTANT_CLOSE_NO_WAIT expect: fail */
@@ -25,7 +26,7 @@
  * come in between: data and a hangup that the kernel reports as edges, cancel, close, stop, and a start through a stale handle.
  *
  * Code:  capi/slot.h, capi/io.c; core/slot.go, core/io.go (the same in Go); core/descriptor.go (close, stop).
- * Words: owner/who/ready/closed are lane_descriptor.slot; state is weft_io.state_; drained and hangup are hints;
+ * Words: owner/who/ready/closed are lane_descriptor.slot; state is weft_io.state_, published says that descriptor_ is there; drained and hangup are hints;
  *        parties is next_free while the descriptor closes. Each atomic block below is one atomic instruction in the code.
  *
  * Properties
@@ -65,6 +66,7 @@ byte parties;
 byte recycled;
 
 byte state[OPS];
+bit published[OPS];
 byte done[OPS];  /* completions */
 
 /* The kernel's side. */
@@ -82,6 +84,7 @@ inline complete(op) {
 	atomic {
 		assert(done[op] == 0);
 		done[op]++;
+		published[op] = 0;
 		state[op] = COMPLETED;
 		results!op;
 	}
@@ -197,6 +200,9 @@ inline settle(op, untried) {
 			break;
 		:: else fi;
 #endif
+#ifdef MUTANT_PUBLISH_LATE
+		published[op] = 1;
+#endif
 		/* slot_arm. From here on the op may be anybody's; only who takes it out may touch it. */
 		atomic {
 			if
@@ -242,6 +248,9 @@ proctype starter() {
 		if
 		:: claimed -> complete(i);
 		:: else ->
+#ifndef MUTANT_PUBLISH_LATE
+			published[i] = 1;
+#endif
 			/* slot_claim. A start through a stale handle may hold the slot for a moment. */
 			atomic {
 				(owner == FREE || closed);
@@ -254,10 +263,11 @@ proctype starter() {
 				fi
 			}
 			if
-			:: !claimed -> state[i] = IDLE; goto end_refused;
+			:: !claimed -> published[i] = 0; state[i] = IDLE; goto end_refused;
 			:: claimed && !generation_current -> 
 				atomic { owner = FREE; ready = 1; seen = closed; }
 				let_go_if(seen);
+				published[i] = 0;
 				state[i] = IDLE;
 				goto end_refused;
 			:: claimed && generation_current
@@ -363,7 +373,8 @@ proctype canceller() {
 	:: else fi;
 #endif
 	if
-	:: !late ->
+	:: !late && !published[0] -> skip /* whoever starts it looks at the state later */
+	:: !late && published[0] ->
 #ifdef MUTANT_CANCEL_BLIND
 		/* Takes the op out without asking whether somebody else has. */
 		won = (owner == ARMED && who == 0);
@@ -374,7 +385,8 @@ proctype canceller() {
 		withdraw(0, won);
 #endif
 		complete_if(won, 0)
-	:: else fi
+	:: late
+	fi
 }
 
 /* DescriptorTable.Close. */

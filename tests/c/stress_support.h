@@ -69,7 +69,7 @@ typedef struct rival {
     pthread_t thread;
     void (*act)(void *);
     void *context;
-    uint64_t random;
+    uint64_t random, distance;
     atomic_long begun, ended; /* rounds; begun < 0 ends the thread */
 } rival;
 
@@ -80,16 +80,21 @@ static inline void *rival_main(void *argument)
         long begun;
         for (uint32_t spins = 0; (begun = atomic_load(&self->begun)) >= 0 && begun < round;) stress_pause(&spins);
         if (begun < 0) return NULL;
-        stress_wait(&self->random, 2000);
+        stress_wait(&self->random, self->distance);
         self->act(self->context);
         atomic_store(&self->ended, round);
     }
 }
 
+static inline void rival_start_near(rival *self, void (*act)(void *), void *context, uint64_t *random, uint64_t distance)
+{
+    *self = (rival){.act = act, .context = context, .random = stress_random(random), .distance = distance};
+    assert_int_equal(pthread_create(&self->thread, NULL, rival_main, self), 0);
+}
+
 static inline void rival_start(rival *self, void (*act)(void *), void *context, uint64_t *random)
 {
-    *self = (rival){.act = act, .context = context, .random = stress_random(random)};
-    assert_int_equal(pthread_create(&self->thread, NULL, rival_main, self), 0);
+    rival_start_near(self, act, context, random, 2000);
 }
 
 static inline void rival_end(rival *self)
