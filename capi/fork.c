@@ -4,9 +4,9 @@
  * worker helps: it runs what it has and what it can steal until the fork is done, and sleeps on the fork's state when there is nothing.
  *
  * Helping cannot end in a ring of joins that wait for each other. What stands higher on a worker's stack has begun later; and a join waits for a
- * fork that begins after the op that started it. So along a chain of such waits everything has begun later than what waits for it, and the chain ends at
- * something that runs, or at a fork that is queued. Somebody looks there: thieves, who are all workers that wait with room on their stacks; a replacement, which the
- * monitor starts for what waits behind a sleeper; and, in the end, the worker whose queue it is, while a quarter of its stack is left. docs/decisions/fork.md.
+ * fork that begins after the op that started it, which is the one that joins it. So along a chain of such waits everything has begun later than what waits for
+ * it, and the chain ends at something that runs, or at a fork that is queued. That one's joiner looks for it in every queue, again and again, whatever he runs in
+ * between and however little stack is left: it needs no more than if it had never been stolen. docs/decisions/fork.md.
  */
 #include "delay.h"
 #include "lane_internal.h"
@@ -27,7 +27,7 @@ enum {
     AWAKE_ROUNDS = 256, /* looks for work, with a pause between them, before a joiner sleeps */
     NAP_NS = 50000,     /* between two looks of one that sleeps; grows to NAP_MAX_NS */
     NAP_MAX_NS = 1000000,
-    LAST_ROUNDS = AWAKE_ROUNDS + 30, /* some 20 ms: then a worker with less than half of its stack runs what it has queued */
+    SEARCH_INTERVAL = 64, /* looks for work between two searches for the fork, while there is work or hope */
 };
 
 _Static_assert(offsetof(weft_fork, run_) == 0, "a fork is a runnable");
@@ -86,7 +86,7 @@ static bool fork_take_back(lane_worker *worker, const weft_fork *fork) {
 
 static bool is_done(weft_fork *fork) { return atomic_load_explicit(state_of(fork), memory_order_acquire) == FORK_DONE; }
 
-/* Sleeps until it is done, or for some time. */
+/* Sleeps until it is done, or for some time. One that is taken back after that stays AWAITED, which is nobody's business any more. */
 static void fork_sleep(weft_fork *fork, int64_t until) {
     uint32_t queued = FORK_QUEUED;
     WEFT_TEST_DELAY(fork_sleeps);
@@ -97,12 +97,14 @@ static void fork_sleep(weft_fork *fork, int64_t until) {
     lane_futex_wait(state_of(fork), FORK_AWAITED, until);
 }
 
-static LANE_COLD void fork_help(lane_worker *worker, weft_fork *fork) {
+/* True: the fork has been found in a queue, and is the caller's to call. False: it is done. */
+static LANE_COLD bool fork_help(lane_worker *worker, weft_fork *fork) {
     lane_thief thief = {.place = worker->index};
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool roomy = here > lane_stack_half, tight = here <= lane_stack_quarter;
-    for (uint32_t rounds = 0; !is_done(fork);) {
-        if ((roomy || (!tight && rounds > LAST_ROUNDS)) && lane_run_one(worker, roomy ? &thief : NULL)) {
+    bool roomy = (uintptr_t)__builtin_frame_address(0) > lane_stack_half;
+    if (lane_reclaim(worker, fork, false)) return true;
+    for (uint32_t rounds = 0, looks = 1; !is_done(fork); looks++) {
+        if ((looks % SEARCH_INTERVAL == 0 || rounds > AWAKE_ROUNDS) && lane_reclaim(worker, fork, true)) return true;
+        if (roomy && lane_run_one(worker, &thief)) {
             rounds = 0;
         } else if (rounds++ < AWAKE_ROUNDS) {
             lane_pause(rounds);
@@ -111,17 +113,16 @@ static LANE_COLD void fork_help(lane_worker *worker, weft_fork *fork) {
             fork_sleep(fork, lane_now() + (nap < NAP_MAX_NS ? nap : NAP_MAX_NS));
         }
     }
+    return false;
 }
 
 void weft_fork_join(weft_fork *fork) {
     lane_worker *worker = lane_self;
-    if (LANE_UNLIKELY(fork->state_ == FORK_KEPT) || (worker != NULL && fork_take_back(worker, fork))) {
+    bool kept = atomic_load_explicit(state_of(fork), memory_order_relaxed) == FORK_KEPT;
+    if (LANE_UNLIKELY(kept) || (worker != NULL && (fork_take_back(worker, fork) || fork_help(worker, fork)))) {
         fork->call(fork);
         return;
     }
-    if (worker != NULL)
-        fork_help(worker, fork);
-    else
-        while (!is_done(fork)) fork_sleep(fork, INT64_MAX);
+    while (!is_done(fork)) fork_sleep(fork, INT64_MAX);
     tsan_acquire(fork);
 }

@@ -33,7 +33,6 @@ enum {
 LANE_LOCAL_IS(lane_worker *, lane_self);
 LANE_LOCAL_IS(uint64_t, lane_watched);
 LANE_LOCAL_IS(uintptr_t, lane_stack_half);
-LANE_LOCAL_IS(uintptr_t, lane_stack_quarter);
 lane_runtime lane_table[LANE_RUNTIMES_MAX];
 _Atomic uint32_t lane_forked;
 
@@ -301,7 +300,7 @@ bool lane_run_one(lane_worker *worker, lane_thief *thief) {
     lane_enter(worker);
     lane_runnable *runnable = lane_take(worker);
     lane_leave(worker);
-    if (runnable == NULL) return thief != NULL && (lane_drain(worker, runtime) || lane_steal(worker, thief) == LANE_LOOT);
+    if (runnable == NULL) return lane_drain(worker, runtime) || lane_steal(worker, thief) == LANE_LOOT;
     uint64_t outer = atomic_load_explicit(&worker->running, memory_order_relaxed);
     lane_begin(worker, runnable, ticks);
     atomic_store_explicit(&worker->running, outer, memory_order_relaxed);

@@ -24,8 +24,7 @@ typedef struct lane_runnable {
 
 LANE_LOCAL(lane_worker *, lane_self);              /* the calling thread's worker, or NULL */
 LANE_LOCAL(uint64_t, lane_watched);                /* handle of the runtime whose monitor the calling thread is, or 0 */
-LANE_LOCAL(uintptr_t, lane_stack_half);            /* the place on the calling worker's stack where a half of it is left, */
-LANE_LOCAL(uintptr_t, lane_stack_quarter);         /* and a quarter */
+LANE_LOCAL(uintptr_t, lane_stack_half);            /* the place on the calling worker's stack where a half of it is left */
 extern lane_runtime lane_table[LANE_RUNTIMES_MAX]; /* by slot; type-stable, so that a stale handle reads no freed memory */
 extern bool lane_asymmetric;                       /* immutable after load: lane_barrier reaches every thread */
 extern _Atomic uint32_t lane_forked;               /* atomic: 1 in a forked child */
@@ -39,7 +38,7 @@ void lane_finish(lane_runtime *runtime, weft_op *op);             /* lane_comple
 int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake); /* first runs last; WEFT_ESTOPPED once closed */
 uint32_t lane_run(lane_worker *worker);                           /* until there is something that only Go can do */
 struct lane_thief;
-/* On top of an op: runs another one of the worker's; or, if there is none and thief is not NULL, gets some from elsewhere. False: there is nothing. */
+/* On top of an op: runs another one of the worker's; or, if there is none, gets some from elsewhere. False: there is nothing. */
 bool lane_run_one(lane_worker *worker, struct lane_thief *thief);
 
 /* poll.c */

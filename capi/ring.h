@@ -51,6 +51,18 @@ static inline bool lane_ring_take_back(lane_ring *ring, uint64_t runnable) {
     return true;
 }
 
+/* Takes this one out of the middle: the newer ones move up. */
+static inline bool lane_ring_take_out(lane_ring *ring, uint64_t runnable) {
+    uint64_t *words = (uint64_t *)(uintptr_t)ring->words;
+    int64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    int64_t at = tail - 1;
+    while (at >= head && words[at & ring->mask] != runnable) at--;
+    if (at < head) return false;
+    for (; at + 1 < tail; at++) words[at & ring->mask] = words[(at + 1) & ring->mask];
+    atomic_store_explicit(&ring->tail, tail - 1, memory_order_relaxed);
+    return true;
+}
+
 /* The newest runnable stands in a word of its own and enters the ring when a newer one comes: an op that queues one other and ends, the
  * commonest case, then waits for one store to reach a load instead of for two updates of an index. Returns whether there was one. */
 static inline bool lane_put(lane_worker *worker, void *runnable) {

@@ -82,3 +82,27 @@ lane_stolen lane_steal(lane_worker *worker, lane_thief *thief) {
     if (count > 1) lane_wake_one(runtime);
     return LANE_LOOT;
 }
+
+static bool lane_reclaim_from(lane_worker *holder, uint64_t runnable) {
+    WEFT_TEST_DELAY(lane_reclaim_entered);
+    if (atomic_load_explicit(&holder->next, memory_order_relaxed) == runnable) {
+        atomic_store_explicit(&holder->next, 0, memory_order_relaxed);
+        return true;
+    }
+    return lane_ring_take_out(&holder->deque, runnable) || lane_ring_take_out(&holder->injected, runnable);
+}
+
+bool lane_reclaim(lane_worker *worker, const void *runnable, bool everywhere) {
+    lane_runtime *runtime = lane_runtime_at(worker);
+    uint64_t wanted = (uint64_t)(uintptr_t)runnable;
+    lane_enter(worker);
+    bool taken = lane_reclaim_from(worker, wanted);
+    lane_leave(worker);
+    for (uint32_t i = 0; everywhere && !taken && i < lane_active(runtime); i++) {
+        lane_worker *holder = lane_worker_at(runtime, i);
+        if (holder == worker || lane_length(holder) == 0 || !lane_seize(holder)) continue;
+        taken = lane_reclaim_from(holder, wanted);
+        lane_release(holder);
+    }
+    return taken;
+}

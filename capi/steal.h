@@ -28,6 +28,9 @@ bool lane_backlog_elsewhere(const lane_worker *worker, const lane_runtime *runti
 /* Takes half of the queue of the next worker that has a backlog. Owner only. */
 lane_stolen lane_steal(lane_worker *worker, lane_thief *thief);
 
+/* Takes one runnable out of whatever queue it is in; of the worker's own alone, or of all. Nobody may yield it. False also when a queue could not be entered. */
+bool lane_reclaim(lane_worker *worker, const void *runnable, bool everywhere);
+
 #pragma GCC visibility pop
 
 #endif

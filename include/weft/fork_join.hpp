@@ -11,7 +11,8 @@
 //
 // They are called in a task or op, that is on a worker, and use the workers of its runtime; on any other thread they do the same work there, one
 // after the other. What waits is for when_all (when_all.hpp); coroutines that compute may use either, and these cost a sixth. The rules of
-// weft_fork_join (c/fork.h) hold: a worker that waits for what was stolen runs other work meanwhile, so hold no lock across a call.
+// weft_fork_join (c/fork.h) hold: a worker that waits for what was stolen runs other work meanwhile, so hold no lock across a call,
+// and make none in a cancellation callback.
 #ifndef WEFT_FORK_JOIN_HPP
 #define WEFT_FORK_JOIN_HPP
 

@@ -305,6 +305,83 @@ static void stacks_have_an_end(void **state)
     free(s);
 }
 
+/* Where the stack is nearly used up, and there is nobody else: a joiner still runs its fork, wherever in the queue it is. */
+typedef struct deep {
+    weft_runtime runtime;
+    bool foreign; /* an op of another kind stands on the forks */
+} deep;
+
+static void run_nothing(weft_op *op) { (void)op; }
+
+static void use_stack(uintptr_t above, deep *d)
+{
+    volatile char room[1024];
+    room[0] = 1;
+    if (above - (uintptr_t)room < 53000) {
+        use_stack(above, d);
+    } else {
+        static weft_op op;
+        op = (weft_op){.run = run_nothing};
+        noted forks[3] = {new_noted(), new_noted(), new_noted()};
+        for (int i = 0; i < 3; i++) weft_fork_start(&forks[i].fork);
+        if (d->foreign) MUST(weft_schedule(d->runtime, &op) == WEFT_OK);
+        for (int i = 0; i < 3; i++) weft_fork_join(&forks[i].fork);
+        for (int i = 0; i < 3; i++) MUST(atomic_load(&forks[i].ran) == 1);
+    }
+    MUST(room[0] == 1);
+}
+
+static void at_the_end_of_the_stack(void *argument)
+{
+    use_stack((uintptr_t)__builtin_frame_address(0), argument);
+}
+
+static void a_joiner_needs_no_help(void **state)
+{
+    (void)state;
+    deep d = {start_with((weft_runtime_config){.workers = 1, .max_workers = 1, .stack_bytes = 65536}), false};
+    on_worker(d.runtime, at_the_end_of_the_stack, &d);
+    d.foreign = true;
+    on_worker(d.runtime, at_the_end_of_the_stack, &d);
+    assert_int_equal(weft_runtime_destroy(d.runtime), WEFT_OK);
+}
+
+/* An op that queues itself anew for as long as the join takes. */
+typedef struct again {
+    weft_op op;
+    weft_runtime runtime;
+    atomic_long enough, ended;
+} again;
+
+static void run_again(weft_op *op)
+{
+    again *self = (again *)op;
+    if (atomic_load(&self->enough) != 0)
+        atomic_store(&self->ended, 1);
+    else
+        MUST(weft_schedule(self->runtime, op) == WEFT_OK);
+}
+
+static void join_below(void *argument)
+{
+    again *self = argument;
+    noted one = new_noted();
+    weft_fork_start(&one.fork);
+    MUST(weft_schedule(self->runtime, &self->op) == WEFT_OK);
+    weft_fork_join(&one.fork);
+    MUST(atomic_load(&one.ran) == 1);
+    atomic_store(&self->enough, 1);
+}
+
+static void a_joiner_is_not_kept(void **state)
+{
+    (void)state;
+    again a = {.op = {.run = run_again}, .runtime = start_with((weft_runtime_config){.workers = 1, .max_workers = 1})};
+    on_worker(a.runtime, join_below, &a);
+    wait_for(&a.ended, 1);
+    assert_int_equal(weft_runtime_destroy(a.runtime), WEFT_OK);
+}
+
 static int64_t cpu_ns(void)
 {
     struct timespec now;
@@ -396,6 +473,8 @@ int main(void)
         cmocka_unit_test(a_joiner_runs_what_is_queued),
         cmocka_unit_test(what_is_injected_is_run),
         cmocka_unit_test(stacks_have_an_end),
+        cmocka_unit_test(a_joiner_is_not_kept),
+        cmocka_unit_test(a_joiner_needs_no_help),
         cmocka_unit_test(a_joiner_with_nothing_to_do_sleeps),
         cmocka_unit_test(others_go_on),
         cmocka_unit_test(stop_in_the_middle),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * stress_fork_test.c: trees of forks of random shape, whose parents and children take random times, so that joins meet their forks in every state: queued,
- * stolen, running, just over. Ops of other kinds come in between, and stacks are as small as they may be.
+ * stolen, running, just over. Ops of other kinds come in between, stacks are as small as they may be,
+ * and sometimes nobody comes to help.
  */
 #include "stress_support.h"
 
-enum { CHILDREN = 3, DEPTH = 7, TREES = 4 };
+enum { CHILDREN = 3, DEPTH = 7, TREES = 4, ROOM_BYTES = 1500 };
 
 typedef struct tree {
     weft_op op;
@@ -59,6 +60,8 @@ static void run_node(weft_fork *fork)
 static long below(tree *t, uint64_t *random, int depth)
 {
     node children[CHILDREN];
+    volatile char room[ROOM_BYTES]; /* so that joins wait where little stack is left */
+    room[0] = room[ROOM_BYTES - 1] = 1;
     uint64_t count = depth == 0 ? 0 : stress_below(random, CHILDREN + 1);
     if (depth == DEPTH) count = CHILDREN;
     long size = 1;
@@ -85,6 +88,7 @@ static long below(tree *t, uint64_t *random, int depth)
         }
         size += child->size;
     }
+    if (room[0] + room[ROOM_BYTES - 1] != 2) abort();
     return size;
 }
 
@@ -104,6 +108,7 @@ static void trees(uint32_t workers, uint64_t *random)
     weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
     config.workers = workers;
     if (stress_below(random, 2) == 0) config.stack_bytes = 65536;
+    if (stress_below(random, 2) == 0) config.max_workers = workers;
     weft_runtime runtime = stressed_as(&config);
     static tree all[TREES];
     for (long round = 0; round < 500 * stress_scale(); round++) {

@@ -42,12 +42,16 @@ extern "C" {
 WEFT_API void weft_fork_start(weft_fork *fork) WEFT_NOEXCEPT;
 
 /** Returns once the function has run: calls it if nobody else has begun it, else waits. A worker that waits runs other ops meanwhile, of whatever kind,
- *  on top of the calling one: hold no lock that they may want, and expect errno to change. When less than half of its stack is left it
- *  takes no more from elsewhere, and with less than a quarter it runs nothing; when there is nothing to run it sleeps.
+ *  on top of the calling one: hold no lock that they may want, and expect errno to change. An op that uses more than half of a worker's stack
+ *  may not find as much there: when less than half of it is left, a worker that waits runs nothing but the fork itself. It sleeps when there is nothing to run.
  *  Of several forks join the newest first, which is the cheap order; every order is right.
+ *  Where ops run on top of each other, what waits on top for what is buried waits for ever. So a fork that was started on a worker is joined by the op,
+ *  or fork, that started it, in the same run of its function, or by a thread that is no worker. And neither a cancel callback (cancel.h) nor what it
+ *  calls joins a fork: an op on top of the callback that deregisters it does not wait, since the thread is the same, and one that deregisters it
+ *  elsewhere may have the fork buried.
  *  Params:   fork  started, and not joined
  *  Returns:  with everything visible that the function has written.
- *  Threads:  any; mostly that of the start. May call the function, and run functions of other ops.
+ *  Threads:  that of the start, or one that is no worker. May call the function, and run functions of other ops.
  *  Since:    0.1 */
 WEFT_API void weft_fork_join(weft_fork *fork) WEFT_NOEXCEPT;
 
