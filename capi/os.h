@@ -55,6 +55,7 @@ void lane_thread_join(lane_thread thread);
 void lane_thread_detach(lane_thread thread);
 void lane_thread_name(const char *name);     /* of the calling thread; at most 15 characters */
 uint32_t lane_thread_number(void);           /* the system's, of the calling thread */
+size_t lane_thread_stack_left(void);         /* bytes of the calling thread's stack below the call; 0: not known */
 int64_t lane_thread_cpu(uint32_t number);    /* ns that a thread of this process has computed; 0 when there is none */
 bool lane_thread_sleeps(uint32_t number);    /* whether it waits in the system, and not for a CPU */
 

@@ -119,6 +119,17 @@ void lane_thread_name(const char *name) { pthread_setname_np(pthread_self(), nam
 
 uint32_t lane_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
+/* Thread-local variables, the program's too, and the guard page are taken from the size that was asked for. */
+size_t lane_thread_stack_left(void) {
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+    int rc = pthread_attr_getstack(&attributes, &lowest, &bytes);
+    pthread_attr_destroy(&attributes);
+    return rc == 0 ? (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest : 0;
+}
+
 /* The clock's number is made as the kernel defines it (pthread_getcpuclockid does the same). A thread that has ended has no clock; a pthread_t of
  * it could not even be asked. */
 int64_t lane_thread_cpu(uint32_t number) {

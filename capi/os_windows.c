@@ -130,6 +130,12 @@ void lane_thread_name(const char *name) {
 
 uint32_t lane_thread_number(void) { return GetCurrentThreadId(); }
 
+size_t lane_thread_stack_left(void) {
+    ULONG_PTR lowest, highest;
+    GetCurrentThreadStackLimits(&lowest, &highest);
+    return (uintptr_t)__builtin_frame_address(0) - lowest;
+}
+
 static int64_t ns_of(FILETIME time) { return (int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) * 100; }
 
 int64_t lane_thread_cpu(uint32_t number) {

@@ -46,7 +46,6 @@ static inline char *lane_local_block(void) {
 #define lane_self (*lane_self_here())
 #define lane_watched (*lane_watched_here())
 #define lane_stack_half (*lane_stack_half_here())
-#define lane_stack_quarter (*lane_stack_quarter_here())
 #define lane_ops_floating (*lane_ops_floating_here())
 #define blocking_self (*blocking_self_here())
 

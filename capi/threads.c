@@ -51,7 +51,7 @@ static lane_thread_result lane_thread_main(void *argument) {
     lane_cross_for_life();
     if (member->index < all->places - 1) {
         lane_self = lane_worker_at(runtime, member->index);
-        lane_stack_half = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)(all->stack_bytes / 2);
+        lane_stack_half = (uintptr_t)__builtin_frame_address(0) - lane_thread_stack_left() / 2;
         atomic_store_explicit(&lane_self->thread, lane_thread_number(), memory_order_relaxed);
         weftgo_thread_main(slot, (int32_t)member->index);
     } else {

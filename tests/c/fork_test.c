@@ -4,6 +4,10 @@
  */
 #include "stall_support.h"
 
+/* The smallest stack that a worker may have, after what a program's thread-local variables take from it. */
+enum { LOCALS = 40000, STACK_BYTES = 65536 + LOCALS };
+static _Thread_local volatile char locals[LOCALS];
+
 typedef struct noted {
     weft_fork fork;
     atomic_long ran;
@@ -32,6 +36,7 @@ typedef struct call {
 static void make_call(weft_op *op)
 {
     call *self = (call *)op;
+    locals[LOCALS - 1] = 1;
     self->function(self->argument);
     atomic_store(&self->done, 1);
 }
@@ -145,7 +150,7 @@ static void trees(void **state)
 {
     (void)state;
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        weft_runtime runtime = start_with((weft_runtime_config){.workers = workers, .stack_bytes = 65536});
+        weft_runtime runtime = start_with((weft_runtime_config){.workers = workers, .stack_bytes = STACK_BYTES});
         for (int round = 0; round < 5; round++) {
             long result = 0;
             on_worker(runtime, fib_of_22, &result);
@@ -290,7 +295,7 @@ static void step(weft_op *op) { stand_on((struct step *)op); }
 static void stacks_have_an_end(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with((weft_runtime_config){.workers = STEPS + 1, .max_workers = STEPS + 1, .stack_bytes = 65536});
+    weft_runtime runtime = start_with((weft_runtime_config){.workers = STEPS + 1, .max_workers = STEPS + 1, .stack_bytes = STACK_BYTES});
     stairs *s = calloc(1, sizeof *s);
     s->runtime = runtime;
     for (int i = 0; i < STEPS; i++) s->steps[i] = (struct step){{.run = step}, s, {.fork = {.call = meet}}};
@@ -339,7 +344,7 @@ static void at_the_end_of_the_stack(void *argument)
 static void a_joiner_needs_no_help(void **state)
 {
     (void)state;
-    deep d = {start_with((weft_runtime_config){.workers = 1, .max_workers = 1, .stack_bytes = 65536}), false};
+    deep d = {start_with((weft_runtime_config){.workers = 1, .max_workers = 1, .stack_bytes = STACK_BYTES}), false};
     on_worker(d.runtime, at_the_end_of_the_stack, &d);
     d.foreign = true;
     on_worker(d.runtime, at_the_end_of_the_stack, &d);
