@@ -165,11 +165,8 @@ inline withdraw(op, won) {
 		:: won -> owner = FREE;
 #ifndef MUTANT_NO_NUDGE
 		:: !won && owner != ARMED -> ready = 1;
-		:: !won && owner == ARMED
-#else
-		:: !won
 #endif
-		fi
+		:: else fi
 	}
 	let_go_if(won && seen)
 }
@@ -200,7 +197,7 @@ inline settle(op, untried) {
 			break;
 		:: else fi;
 #endif
-#ifdef MUTANT_PUBLISH_LATE
+#ifdef MUTANT_PUBLISH_LATE /* a store behind the claim, seen by others at the next locked instruction */
 		published[op] = 1;
 #endif
 		/* slot_arm. From here on the op may be anybody's; only who takes it out may touch it. */
@@ -209,10 +206,8 @@ inline settle(op, untried) {
 			:: closed -> outcome = 2;
 #ifndef MUTANT_ARM_BLIND
 			:: !closed && ready -> ready = 0; outcome = 1;
-			:: !closed && !ready -> owner = ARMED; who = op; outcome = 0;
-#else
-			:: !closed -> owner = ARMED; who = op; outcome = 0;
 #endif
+			:: else -> owner = ARMED; who = op; outcome = 0;
 			fi
 		}
 		if
@@ -267,9 +262,7 @@ proctype starter() {
 			:: claimed && !generation_current -> 
 				atomic { owner = FREE; ready = 1; seen = closed; }
 				let_go_if(seen);
-				published[i] = 0;
-				state[i] = IDLE;
-				goto end_refused;
+				published[i] = 0; state[i] = IDLE; goto end_refused;
 			:: claimed && generation_current
 			fi;
 #ifdef SENDS
@@ -373,7 +366,6 @@ proctype canceller() {
 	:: else fi;
 #endif
 	if
-	:: !late && !published[0] -> skip /* whoever starts it looks at the state later */
 	:: !late && published[0] ->
 #ifdef MUTANT_CANCEL_BLIND
 		/* Takes the op out without asking whether somebody else has. */
@@ -385,8 +377,7 @@ proctype canceller() {
 		withdraw(0, won);
 #endif
 		complete_if(won, 0)
-	:: late
-	fi
+	:: else fi /* not published: who starts it looks at the state later */
 }
 
 /* DescriptorTable.Close. */
