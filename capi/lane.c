@@ -36,14 +36,6 @@ LANE_LOCAL_IS(uintptr_t, lane_stack_half);
 lane_runtime lane_table[LANE_RUNTIMES_MAX];
 _Atomic uint32_t lane_forked;
 
-lane_runtime *lane_runtime_of(uint64_t id) {
-    uint64_t slot = (id & 0xff) - 1;
-    if (slot >= LANE_RUNTIMES_MAX) return NULL;
-    lane_runtime *runtime = &lane_table[slot];
-    /* acquire pairs with the store of ID in New (core/runtime.go): a live handle shows an initialised runtime. */
-    return atomic_load_explicit(&runtime->id, memory_order_acquire) == id ? runtime : NULL;
-}
-
 LANE_COLD void lane_enter_contended(lane_worker *worker) {
     lane_leave(worker); /* else the thief waits for us, and gives up: no harm, but no steal either */
     /* No op holds the worker up while it waits, perhaps asleep, for a thief that has lost its CPU. */

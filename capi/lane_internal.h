@@ -30,7 +30,6 @@ extern bool lane_asymmetric;                       /* immutable after load: lane
 extern _Atomic uint32_t lane_forked;               /* atomic: 1 in a forked child */
 
 /* lane.c */
-lane_runtime *lane_runtime_of(uint64_t id);                       /* NULL when stale */
 void lane_push_quiet(lane_worker *worker, void *runnable);        /* owner only; wakes nobody */
 void lane_push_behind_quiet(lane_worker *worker, void *runnable); /* the same, behind everything */
 int lane_complete(lane_runtime *runtime, weft_op *op);            /* queues a continuation, from any thread */
@@ -53,6 +52,15 @@ uint32_t lane_park(lane_worker *worker, struct lane_thief *thief);
 
 /* watch.c */
 uint32_t lane_watch(lane_runtime *runtime); /* the monitor's loop, until there is something that only Go can do */
+
+/* The runtime of a handle; NULL when it is stale. */
+static inline lane_runtime *lane_runtime_of(uint64_t id) {
+    uint64_t slot = (id & 0xff) - 1;
+    if (LANE_UNLIKELY(slot >= LANE_RUNTIMES_MAX)) return NULL;
+    lane_runtime *runtime = &lane_table[slot];
+    /* acquire pairs with the store of ID in New (core/runtime.go): a live handle shows an initialised runtime. */
+    return LANE_LIKELY(atomic_load_explicit(&runtime->id, memory_order_acquire) == id) ? runtime : NULL;
+}
 
 static inline lane_runtime *lane_runtime_at(const lane_worker *worker) {
     return (lane_runtime *)(uintptr_t)worker->runtime;

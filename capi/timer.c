@@ -14,9 +14,12 @@ enum { TIMER_IDLE = 0, TIMER_PENDING = 1 };
 #define SLOT_NEVER (LANE_WHEEL_LEVELS * LANE_WHEEL_SLOTS)
 
 /* acquire pairs with the release in lane_unlock and in wheel.go's unlock: what the last holder linked is seen. */
+static inline bool lane_try_lock(lane_wheel *wheel) {
+    return LANE_LIKELY(atomic_exchange_explicit(&wheel->lock, 1, memory_order_acquire) == 0);
+}
+
 static inline void lane_lock(lane_wheel *wheel) {
-    for (uint32_t spins = 0;
-         LANE_UNLIKELY(atomic_exchange_explicit(&wheel->lock, 1, memory_order_acquire) != 0); spins++)
+    for (uint32_t spins = 0; !lane_try_lock(wheel); spins++)
         while (atomic_load_explicit(&wheel->lock, memory_order_relaxed) != 0) lane_pause(spins++);
 }
 
@@ -39,7 +42,7 @@ static inline uint32_t lane_slot_of(int64_t tick, int64_t elapsed) {
 }
 
 /* Links a timer. Under the lock. Returns whether it is the wheel's earliest now. */
-static bool lane_link(lane_wheel *wheel, weft_timer *timer, int64_t tick) {
+static inline __attribute__((always_inline)) bool lane_link(lane_wheel *wheel, weft_timer *timer, int64_t tick) {
     uint32_t slot = SLOT_NEVER;
     bool earliest = false;
     if (tick != INT64_MAX) {
@@ -65,7 +68,7 @@ static bool lane_link(lane_wheel *wheel, weft_timer *timer, int64_t tick) {
 }
 
 /* Unlinks a timer. Under the lock. earliest stays as it is: a wheel that is advanced too soon only recomputes it. */
-static void lane_unlink(lane_wheel *wheel, weft_timer *timer) {
+static inline __attribute__((always_inline)) void lane_unlink(lane_wheel *wheel, weft_timer *timer) {
     uint32_t slot = timer->where_[1];
     weft_timer *next = timer->link_[0];
     weft_timer *previous = timer->link_[1];
@@ -80,12 +83,13 @@ static void lane_unlink(lane_wheel *wheel, weft_timer *timer) {
     wheel->pending--;
 }
 
-/* Wakes the keeper if it sleeps past the new earliest deadline. A keeper that is awake looks at the wheels before it sleeps. */
-static LANE_COLD void lane_hurry(lane_runtime *runtime, int64_t at) {
-    if (atomic_load_explicit(&runtime->sleep_until, memory_order_seq_cst) <= at) return;
+/* Wakes the keeper if it sleeps past the new earliest deadline. A keeper that is awake looks at the wheels before it sleeps. WEFT_OK. */
+static LANE_COLD int lane_hurry(lane_runtime *runtime, int64_t at) {
+    if (atomic_load_explicit(&runtime->sleep_until, memory_order_seq_cst) <= at) return WEFT_OK;
     WEFT_TEST_DELAY(lane_hurry_looked);
     uint32_t keeper = atomic_load_explicit(&runtime->keeper, memory_order_seq_cst);
     if (keeper != 0) lane_wake(runtime, lane_worker_at(runtime, keeper - 1));
+    return WEFT_OK;
 }
 
 /* The wheel that a thread uses: a worker its own, another thread any, always the same one. */
@@ -95,23 +99,15 @@ static lane_worker *lane_home(lane_runtime *runtime) {
     return lane_worker_at(runtime, (uint32_t)((uintptr_t)&lane_self >> 12) % runtime->worker_count);
 }
 
-int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns) {
-    if (timer == NULL || timer->op.run == NULL) return WEFT_EINVAL;
-    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
-    lane_runtime *runtime = lane_runtime_of(handle.id);
-    if (runtime == NULL) return WEFT_EBADHANDLE;
-    if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
-    lane_worker *worker = lane_home(runtime);
+/* Starts a timer. Under the lock, which it gives back. */
+static inline __attribute__((always_inline)) int lane_start_locked(lane_worker *worker, weft_timer *timer, int64_t deadline_ns) {
+    lane_runtime *runtime = lane_runtime_at(worker);
     lane_wheel *wheel = &worker->wheel;
     /* A deadline in the clock's last tick, three centuries away, would not survive the rounding: it is never, too. */
     int64_t tick = deadline_ns > WEFT_NEVER - (1 << LANE_WHEEL_TICK_SHIFT) ? INT64_MAX
                    : deadline_ns <= 0                                     ? 0
                                                                           : lane_tick(deadline_ns);
-    WEFT_TEST_DELAY(lane_timer_accepted);
-    bool earliest = false;
-    tsan_release(timer);
-    lane_lock(wheel);
-    if (wheel->closed || timer->state_ == TIMER_PENDING) {
+    if (LANE_UNLIKELY(wheel->closed || timer->state_ == TIMER_PENDING)) {
         int rc = wheel->closed ? WEFT_ESTOPPED : WEFT_EBUSY;
         lane_unlock(wheel);
         return rc;
@@ -127,11 +123,29 @@ int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns
         return lane_complete(runtime, &timer->op);
     }
     __atomic_store_n(&timer->state_, TIMER_PENDING, __ATOMIC_RELEASE); /* pairs with lane_take_out: who sees it sees where */
-    earliest = lane_link(wheel, timer, tick);
+    bool earliest = lane_link(wheel, timer, tick);
     lane_unlock(wheel);
     WEFT_TEST_DELAY(lane_timer_published);
-    if (earliest) lane_hurry(runtime, tick << LANE_WHEEL_TICK_SHIFT);
-    return WEFT_OK;
+    return LANE_LIKELY(!earliest) ? WEFT_OK : lane_hurry(runtime, tick << LANE_WHEEL_TICK_SHIFT);
+}
+
+/* The rare halves of start and take-out are functions of their own, called last, so that the common half saves no registers. */
+static LANE_COLD int lane_start_contended(lane_worker *worker, weft_timer *timer, int64_t deadline_ns) {
+    lane_lock(&worker->wheel);
+    return lane_start_locked(worker, timer, deadline_ns);
+}
+
+int weft_schedule_at(weft_runtime handle, weft_timer *timer, int64_t deadline_ns) {
+    if (timer == NULL || timer->op.run == NULL) return WEFT_EINVAL;
+    if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
+    lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING) return WEFT_ESTOPPED;
+    lane_worker *worker = lane_home(runtime);
+    WEFT_TEST_DELAY(lane_timer_accepted);
+    tsan_release(timer);
+    if (!lane_try_lock(&worker->wheel)) return lane_start_contended(worker, timer, deadline_ns);
+    return lane_start_locked(worker, timer, deadline_ns);
 }
 
 int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout_ns) {
@@ -141,37 +155,57 @@ int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout
     return weft_schedule_at(runtime, timer, deadline_ns);
 }
 
-/* Takes a pending timer out of its wheel; false when it is not pending. One that is not pending is seen without a lock: its runtime, and the wheel with
- * it, may be gone. One that is may fire before we have the lock, and be started again in another wheel, under that one's lock; then we
- * see that (state_ was published after where_) and follow it. Nobody starts it in the wheel that we have locked. */
-static bool lane_take_out(weft_timer *timer, lane_runtime **runtime) {
-    while (__atomic_load_n(&timer->state_, __ATOMIC_ACQUIRE) == TIMER_PENDING) {
-        uint64_t owner = __atomic_load_n(&timer->runtime_, __ATOMIC_RELAXED);
-        uint32_t index = __atomic_load_n(&timer->where_[0], __ATOMIC_RELAXED);
-        *runtime = (lane_runtime *)(uintptr_t)owner;
-        WEFT_TEST_DELAY(lane_timer_found);
-        lane_wheel *wheel = &lane_worker_at(*runtime, index)->wheel;
-        lane_lock(wheel);
-        bool here = __atomic_load_n(&timer->state_, __ATOMIC_ACQUIRE) == TIMER_PENDING &&
-                    __atomic_load_n(&timer->runtime_, __ATOMIC_RELAXED) == owner &&
-                    __atomic_load_n(&timer->where_[0], __ATOMIC_RELAXED) == index;
-        if (here) {
-            lane_unlink(wheel, timer);
-            __atomic_store_n(&timer->state_, TIMER_IDLE, __ATOMIC_RELAXED);
-            timer->status = WEFT_ECANCELED;
-            wheel->cancelled++;
-        }
-        lane_unlock(wheel);
-        if (here) return true;
+/* The worker in whose wheel a pending timer is; NULL when it is not pending. */
+static inline lane_worker *lane_worker_of(const weft_timer *timer) {
+    if (__atomic_load_n(&timer->state_, __ATOMIC_ACQUIRE) != TIMER_PENDING) return NULL;
+    const lane_runtime *runtime = (const lane_runtime *)(uintptr_t)__atomic_load_n(&timer->runtime_, __ATOMIC_RELAXED);
+    return lane_worker_at(runtime, __atomic_load_n(&timer->where_[0], __ATOMIC_RELAXED));
+}
+
+/* Takes a pending timer out of the wheel that the caller has locked, and gives the lock back. The runtime, or NULL when it is not there: it may
+ * have fired before we had the lock, and have been started again in another wheel, under that one's lock; then we may see that (state_ was
+ * published after where_). Nobody starts it in this wheel meanwhile. */
+static inline __attribute__((always_inline)) lane_runtime *lane_take_out_locked(lane_worker *worker, weft_timer *timer) {
+    lane_wheel *wheel = &worker->wheel;
+    lane_runtime *runtime = NULL;
+    if (LANE_LIKELY(lane_worker_of(timer) == worker)) {
+        lane_unlink(wheel, timer);
+        __atomic_store_n(&timer->state_, TIMER_IDLE, __ATOMIC_RELAXED);
+        timer->status = WEFT_ECANCELED;
+        wheel->cancelled++;
+        runtime = lane_runtime_at(worker); /* before the lock is given back: what we do not hold pending may end */
     }
-    return false;
+    lane_unlock(wheel);
+    return runtime;
+}
+
+/* Waits for the lock, and follows a timer that is started elsewhere meanwhile. */
+static LANE_COLD lane_runtime *lane_take_out_contended(weft_timer *timer) {
+    lane_runtime *runtime = NULL;
+    for (lane_worker *worker; runtime == NULL && (worker = lane_worker_of(timer)) != NULL;) {
+        WEFT_TEST_DELAY(lane_timer_followed);
+        lane_lock(&worker->wheel);
+        runtime = lane_take_out_locked(worker, timer);
+    }
+    return runtime;
+}
+
+/* Takes a pending timer out of its wheel; NULL when it is not pending, else its runtime. One that is not pending is seen without a lock: its
+ * runtime, and the wheel with it, may be gone. */
+static inline __attribute__((always_inline)) lane_runtime *lane_take_out(weft_timer *timer) {
+    lane_worker *worker = lane_worker_of(timer);
+    if (worker == NULL) return NULL;
+    WEFT_TEST_DELAY(lane_timer_found);
+    if (!lane_try_lock(&worker->wheel)) return lane_take_out_contended(timer);
+    lane_runtime *runtime = lane_take_out_locked(worker, timer);
+    return LANE_LIKELY(runtime != NULL) ? runtime : lane_take_out_contended(timer);
 }
 
 int weft_timer_cancel(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
-    lane_runtime *runtime;
     tsan_release(timer);
-    if (!lane_take_out(timer, &runtime)) return 1;
+    lane_runtime *runtime = lane_take_out(timer);
+    if (runtime == NULL) return 1;
     WEFT_TEST_DELAY(lane_timer_taken_out);
     lane_finish(runtime, &timer->op);
     return WEFT_OK;
@@ -179,6 +213,5 @@ int weft_timer_cancel(weft_timer *timer) {
 
 int weft_timer_remove(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
-    lane_runtime *runtime;
-    return lane_take_out(timer, &runtime) ? WEFT_OK : 1;
+    return lane_take_out(timer) != NULL ? WEFT_OK : 1;
 }
