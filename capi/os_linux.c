@@ -53,10 +53,14 @@ void lane_nap(int64_t ns) {
     errno = saved;
 }
 
-/* Sleeps while *word == expected, until a wake, the deadline, a signal, or for no reason. errno is kept: sleeps happen between ops, whose
+/* Sleeps while *word == expected, until a wake, about the deadline, a signal, or for no reason. errno is kept: sleeps happen between ops, whose
  * code may look at it. */
 void lane_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns) {
     int saved = errno;
+    if (deadline_ns != INT64_MAX) {
+        int64_t now = lane_now();
+        if (deadline_ns > now) deadline_ns = now + lane_ask_for(deadline_ns - now, 0);
+    }
     struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
     syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline_ns == INT64_MAX ? NULL : &until, NULL,
             FUTEX_BITSET_MATCH_ANY);

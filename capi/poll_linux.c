@@ -33,9 +33,12 @@ static int wait_ns(int epoll, struct epoll_event *events, int64_t timeout_ns) {
 #ifdef SYS_epoll_pwait2
     static _Atomic bool missing; /* atomic: any thread may learn that the kernel (before 5.11) does not have it */
     if (timeout_ns > 0 && !atomic_load_explicit(&missing, memory_order_relaxed)) {
+        /* epoll's own slack is a thousandth of the time, 100 ms at most. */
+        int64_t slack_ns = timeout_ns / 1001 < 100000000 ? timeout_ns / 1001 : 100000000;
+        int64_t ask_ns = lane_ask_for(timeout_ns, slack_ns);
         struct {
             int64_t seconds, nanoseconds;
-        } limit = {timeout_ns / 1000000000, timeout_ns % 1000000000}; /* the kernel's timespec, on 32-bit systems too */
+        } limit = {ask_ns / 1000000000, ask_ns % 1000000000}; /* the kernel's timespec, on 32-bit systems too */
         long n = syscall(SYS_epoll_pwait2, epoll, events, BATCH, &limit, NULL, 0);
         if (n >= 0) return (int)n;
         if (errno != ENOSYS) return 0;

@@ -18,7 +18,7 @@ const (
 	WorkersMax       = 256
 	WheelLevels      = 9
 	WheelSlots       = 64
-	WheelTickShift   = 14 // a tick is 2^14 ns: finer than the 50 us by which Linux lets timers slip anyway
+	WheelTickShift   = 14 // a tick is 2^14 ns: finer than the wake of a thread
 	ChunkDescriptors = 1024
 	ChunksMax        = 1024
 )

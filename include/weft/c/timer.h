@@ -3,7 +3,8 @@
  * weft/c/timer.h: an op that runs at a point in time.
  *
  * Time is the monotonic clock in nanoseconds, as weft_now_ns tells it. deadline_ns is a point, timeout_ns a span. A
- * timer never runs early. It may run late by one tick of the wheel (2^14 ns, 16 us) plus the wake of a thread.
+ * timer never runs early. It may run late by one tick of the wheel (2^14 ns, 16 us) plus the wake of a thread; one that
+ * is due within 50 us, when all workers sleep, on Linux by those 50 us.
  * A deadline that has passed, 0 and negative ones included, is due at once; WEFT_NEVER is never due and ends by cancel
  * or stop alone. A timeout that would overflow the clock means WEFT_NEVER.
  */
