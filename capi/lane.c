@@ -64,6 +64,9 @@ LANE_COLD void lane_grow(lane_ring *ring) {
     ring->mask = size - 1;
 }
 
+/* A function of its own, so that the run loop has the registers for those that need no ring. */
+static __attribute__((noinline)) lane_runnable *lane_take_newest(lane_worker *worker) { return lane_ring_take_newest(&worker->deque); }
+
 static inline lane_runnable *lane_take(lane_worker *worker) {
     uint64_t next = atomic_load_explicit(&worker->next, memory_order_relaxed);
     if (LANE_LIKELY(next != 0)) {
@@ -71,8 +74,8 @@ static inline lane_runnable *lane_take(lane_worker *worker) {
         atomic_store_explicit(&worker->next, 0, memory_order_relaxed);
         return (lane_runnable *)(uintptr_t)next;
     }
-    lane_runnable *runnable = lane_ring_take_newest(&worker->deque);
-    if (runnable == NULL) runnable = lane_ring_take_oldest(&worker->injected);
+    if (LANE_UNLIKELY(lane_ring_length(&worker->deque) != 0)) return lane_take_newest(worker); /* likely enough, but a call already */
+    lane_runnable *runnable = lane_ring_take_oldest(&worker->injected);
     if (runnable == NULL) runnable = lane_ring_take_oldest(&worker->yielded);
     return runnable;
 }
