@@ -243,6 +243,80 @@ static void a_stall_comes_before_the_monitor_sleeps(void **state)
     stress_unwatch(0);
 }
 
+/* What comes between a start's look at its handle and its claim of the slot. */
+static struct {
+    weft_runtime runtime;
+    weft_descriptor descriptor;
+    weft_io io;
+    int others[2]; /* the other ends */
+    enum { NOTHING, A_CANCEL, A_CLOSE } comes;
+} between;
+
+static weft_descriptor open_between(int n)
+{
+    int pair[2];
+    weft_descriptor descriptor;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    assert_int_equal(weft_descriptor_open(between.runtime, pair[0], &descriptor), WEFT_OK);
+    between.others[n] = pair[1];
+    return descriptor;
+}
+
+static void something_comes(const char *point)
+{
+    if (strcmp(point, "io_start_published") != 0) return;
+    if (between.comes == A_CANCEL) assert_int_equal(weft_io_cancel(&between.io), WEFT_OK);
+    if (between.comes == A_CLOSE) {
+        assert_int_equal(weft_descriptor_close(between.descriptor), WEFT_OK);
+        between.descriptor = open_between(1);
+    }
+    between.comes = NOTHING;
+}
+
+static void ignored(weft_op *op) { (void)op; }
+
+static weft_io *fresh_between(int comes)
+{
+    between.comes = comes;
+    between.io = (weft_io){.op.run = ignored};
+    return &between.io;
+}
+
+static void a_cancel_comes_before_a_refusal(void **state)
+{
+    (void)state;
+    char byte;
+    weft_io waits = {.op.run = ignored};
+    between.runtime = start_runtime(1);
+    between.descriptor = open_between(0);
+    assert_int_equal(weft_recv(&waits, between.descriptor, &byte, 1, 0), WEFT_OK);
+    weft_test_set_at_point(something_comes);
+    assert_int_equal(weft_recv(fresh_between(A_CANCEL), between.descriptor, &byte, 1, 0), WEFT_EBUSY);
+    assert_int_equal(weft_send(&between.io, between.descriptor, "x", 1, 0), 1); /* the request was noted */
+    assert_int_equal(between.io.status, WEFT_ECANCELED);
+    assert_int_equal(weft_runtime_destroy(between.runtime), WEFT_OK);
+    stress_unwatch(0);
+    close(between.others[0]);
+}
+
+static void a_close_comes_before_the_claim(void **state)
+{
+    (void)state;
+    char byte = 0;
+    between.runtime = start_runtime(1);
+    weft_descriptor old = between.descriptor = open_between(0);
+    weft_test_set_at_point(something_comes);
+    assert_int_equal(weft_recv(fresh_between(A_CLOSE), old, &byte, 1, 0), WEFT_EBADHANDLE);
+    assert_int_equal(between.descriptor.id & 0xffffffff, old.id & 0xffffffff); /* the same record, another's now */
+    assert_int_equal(send(between.others[1], "x", 1, 0), 1);
+    assert_int_equal(weft_recv(fresh_between(NOTHING), between.descriptor, &byte, 1, 0), 1);
+    assert_int_equal(byte, 'x');
+    assert_int_equal(weft_runtime_destroy(between.runtime), WEFT_OK);
+    stress_unwatch(0);
+    close(between.others[0]);
+    close(between.others[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +326,8 @@ int main(void)
         cmocka_unit_test(a_stop_comes_before_the_sleep),
         cmocka_unit_test(a_backlog_comes_before_the_sleep),
         cmocka_unit_test(a_stall_comes_before_the_monitor_sleeps),
+        cmocka_unit_test(a_cancel_comes_before_a_refusal),
+        cmocka_unit_test(a_close_comes_before_the_claim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
