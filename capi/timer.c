@@ -62,14 +62,14 @@ static inline __attribute__((always_inline)) bool lane_link(lane_wheel *wheel, w
     timer->link_[1] = NULL;
     if (first != NULL) first->link_[1] = timer;
     *head = (uint64_t)(uintptr_t)timer;
-    timer->where_[1] = slot;
+    timer->slot_ = slot;
     wheel->pending++;
     return earliest;
 }
 
 /* Unlinks a timer. Under the lock. earliest stays as it is: a wheel that is advanced too soon only recomputes it. */
 static inline __attribute__((always_inline)) void lane_unlink(lane_wheel *wheel, weft_timer *timer) {
-    uint32_t slot = timer->where_[1];
+    uint32_t slot = timer->slot_;
     weft_timer *next = timer->link_[0];
     weft_timer *previous = timer->link_[1];
     if (next != NULL) next->link_[1] = previous;
@@ -115,14 +115,13 @@ static inline __attribute__((always_inline)) int lane_start_locked(lane_worker *
     wheel->started++;
     timer->deadline_ = deadline_ns;
     timer->status = WEFT_OK;
-    __atomic_store_n(&timer->runtime_, (uint64_t)(uintptr_t)runtime, __ATOMIC_RELAXED);
-    __atomic_store_n(&timer->where_[0], worker->index, __ATOMIC_RELAXED);
+    __atomic_store_n(&timer->worker_, (uint64_t)(uintptr_t)worker, __ATOMIC_RELAXED);
     if (tick <= wheel->elapsed) {
         wheel->fired++;
         lane_unlock(wheel);
         return lane_complete(runtime, &timer->op);
     }
-    __atomic_store_n(&timer->state_, TIMER_PENDING, __ATOMIC_RELEASE); /* pairs with lane_take_out: who sees it sees where */
+    __atomic_store_n(&timer->state_, TIMER_PENDING, __ATOMIC_RELEASE); /* pairs with lane_worker_of: who sees it sees where */
     bool earliest = lane_link(wheel, timer, tick);
     lane_unlock(wheel);
     WEFT_TEST_DELAY(lane_timer_published);
@@ -155,16 +154,16 @@ int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_t timeout
     return weft_schedule_at(runtime, timer, deadline_ns);
 }
 
-/* The worker in whose wheel a pending timer is; NULL when it is not pending. */
+/* The worker in whose wheel a pending timer is; NULL when it is not pending. One word, so that it is never the runtime of one start with the place of
+ * another. */
 static inline lane_worker *lane_worker_of(const weft_timer *timer) {
     if (__atomic_load_n(&timer->state_, __ATOMIC_ACQUIRE) != TIMER_PENDING) return NULL;
-    const lane_runtime *runtime = (const lane_runtime *)(uintptr_t)__atomic_load_n(&timer->runtime_, __ATOMIC_RELAXED);
-    return lane_worker_at(runtime, __atomic_load_n(&timer->where_[0], __ATOMIC_RELAXED));
+    return (lane_worker *)(uintptr_t)__atomic_load_n(&timer->worker_, __ATOMIC_RELAXED);
 }
 
 /* Takes a pending timer out of the wheel that the caller has locked, and gives the lock back. The runtime, or NULL when it is not there: it may
  * have fired before we had the lock, and have been started again in another wheel, under that one's lock; then we may see that (state_ was
- * published after where_). Nobody starts it in this wheel meanwhile. */
+ * published after worker_). Nobody starts it in this wheel meanwhile. */
 static inline __attribute__((always_inline)) lane_runtime *lane_take_out_locked(lane_worker *worker, weft_timer *timer) {
     lane_wheel *wheel = &worker->wheel;
     lane_runtime *runtime = NULL;

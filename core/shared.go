@@ -81,9 +81,9 @@ type Timer struct {
 	Deadline int64 // ns
 	Next     uint64
 	Previous uint64
-	Worker   uint32
 	Slot     uint32
-	Runtime  uint64
+	_        uint32
+	Worker   uint64 // address of the WorkerMemory in whose wheel it is, or was
 }
 
 // IO is weft_io.

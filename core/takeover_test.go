@@ -134,7 +134,7 @@ func TestTimersOfTheMonitor(t *testing.T) {
 		timer := shared[core.Timer](t)
 		var ran atomic.Int64
 		timer.Op.Run = function(func(*core.Op) { ran.Add(1) })
-		timer.Runtime = core.AddressOf(f.Shared())
+		timer.Worker = core.AddressOf(f.worker(0))
 		// Behind the worker's back: for all that he knows there is no timer.
 		require.False(t, f.worker(0).Wheel.LinkAt(f.lane, timer, f.lane.Now()+int64(time.Millisecond)))
 		for f.lane.Now() < timer.Deadline+1<<core.WheelTickShift {

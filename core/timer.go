@@ -20,7 +20,7 @@ func (r *Runtime) Start(t *Timer, deadline int64) error {
 		return EBusy
 	}
 	wheel.Started++
-	t.Deadline, t.Status, t.Runtime, t.Worker = deadline, 0, addressOf(r.shared), w.Index
+	t.Deadline, t.Status, t.Worker = deadline, 0, addressOf(w)
 	if tick <= wheel.Elapsed {
 		wheel.Fired++
 		wheel.unlock()
@@ -44,10 +44,10 @@ func (r *Runtime) Start(t *Timer, deadline int64) error {
 // Cancel takes a pending timer out of its wheel; its op then runs with Status ECanceled. It reports whether the timer was pending: if not, the
 // op has begun or is queued. Any thread, as long as the caller knows that the timer's memory is still there.
 func (r *Runtime) Cancel(t *Timer) bool {
-	if t.Runtime == 0 {
+	if t.Worker == 0 {
 		return false
 	}
-	wheel := &r.shared.Worker(int(t.Worker)).Wheel
+	wheel := &at[WorkerMemory](t.Worker).Wheel
 	wheel.lock(r.lane)
 	pending := t.State == timerPending
 	if pending {

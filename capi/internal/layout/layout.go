@@ -21,7 +21,7 @@ static const layout_row layout_rows[] = {
 #undef R
 #define R(field, go) F(weft_timer, field, Timer, go)
 	S(weft_timer, Timer), R(op, Op), R(status, Status), R(state_, State), R(deadline_, Deadline), R(link_[0], Next),
-	R(link_[1], Previous), R(where_[0], Worker), R(where_[1], Slot), R(runtime_, Runtime),
+	R(link_[1], Previous), R(slot_, Slot), R(worker_, Worker),
 #undef R
 #define R(field, go) F(weft_io, field, IO, go)
 	S(weft_io, IO), R(op, Op), R(status, Status), R(os_error, OSError), R(count, Count), R(accepted, Accepted), R(state_, State),

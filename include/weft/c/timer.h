@@ -21,8 +21,9 @@ typedef struct weft_timer {
     uint32_t state_;     /* weft's */
     int64_t deadline_;   /* weft's */
     void *link_[2];      /* weft's */
-    uint32_t where_[2];  /* weft's */
-    uint64_t runtime_;   /* weft's */
+    uint32_t slot_;      /* weft's */
+    uint32_t reserved_;  /* weft's */
+    uint64_t worker_;    /* weft's */
 } weft_timer;
 
 #ifdef __cplusplus
