@@ -291,7 +291,7 @@ static void cancel_against_start(uint32_t workers, uint64_t *random)
 #if defined(_WIN32)
 enum { STARTS = 2000 }; /* which all make a call there */
 #else
-enum { STARTS = 20000 };
+enum { STARTS = 6000 };
 #endif
 enum { TURNS = 50 }; /* of an empty loop: few, since one that overtakes another does so for as long as a line of memory travels */
 
