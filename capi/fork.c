@@ -100,11 +100,12 @@ static void fork_sleep(weft_fork *fork, int64_t until) {
 /* True: the fork has been found in a queue, and is the caller's to call. False: it is done. */
 static LANE_COLD bool fork_help(lane_worker *worker, weft_fork *fork) {
     lane_thief thief = {.place = worker->index};
+    lane_fairness fair = {0};
     bool roomy = (uintptr_t)__builtin_frame_address(0) > lane_stack_half;
     if (lane_reclaim(worker, fork, false)) return true;
     for (uint32_t rounds = 0, looks = 1; !is_done(fork); looks++) {
         if ((looks % SEARCH_INTERVAL == 0 || rounds > AWAKE_ROUNDS) && lane_reclaim(worker, fork, true)) return true;
-        if (roomy && lane_run_one(worker, &thief)) {
+        if (roomy && lane_run_one(worker, &thief, &fair)) {
             rounds = 0;
         } else if (rounds++ < AWAKE_ROUNDS) {
             lane_pause(rounds);

@@ -227,21 +227,12 @@ static LANE_COLD uint32_t lane_check(lane_worker *worker, lane_runtime *runtime)
     return 0;
 }
 
-/* Whose turn it is. The newest ops could keep others waiting for ever, so after every FAIR_INTERVAL ops, or fewer when they are long, comes what was injected, as many as
- * there were ops of our own in the meantime; and then, in alternation, the first of those who yielded or the oldest of a deque that does not
- * get shorter. */
-typedef struct lane_fairness {
-    uint32_t until_check; /* ops until the next look at the clock */
-    uint32_t injected;    /* 1 + injected ops that still go first in this turn; 0: no turn has begun */
-    bool yielded;         /* it was the turn of those who yielded, not of the oldest */
-    int64_t length;       /* of the deque at the last turn */
-} lane_fairness;
-
 static uint32_t lane_turn_interval(const lane_worker *worker) {
     return worker->check_interval < FAIR_INTERVAL ? worker->check_interval : FAIR_INTERVAL;
 }
 
-/* ticks is the number of the op to be chosen. */
+/* Whose turn it is, which is not always the newest's: see lane_fairness. ticks is the number of the op to be chosen. NULL: there is nothing, or a reason to enter Go;
+ * where reason is NULL, nobody can, and a due timer waits for the monitor. */
 static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *runtime, uint64_t ticks, lane_fairness *fair,
                                           uint32_t *reason) {
     if (fair->injected == 0) {
@@ -250,8 +241,11 @@ static LANE_COLD lane_runnable *lane_turn(lane_worker *worker, lane_runtime *run
         if (fair->until_check > interval) {
             fair->until_check -= interval;
         } else {
-            *reason = lane_check(worker, runtime);
-            if (*reason != 0) return NULL;
+            uint32_t found = lane_check(worker, runtime);
+            if (found != 0 && reason != NULL) {
+                *reason = found;
+                return NULL;
+            }
             fair->until_check = worker->check_interval;
         }
         int64_t injected = lane_ring_length(&worker->injected);
@@ -288,13 +282,17 @@ static inline __attribute__((always_inline)) void lane_begin(lane_worker *worker
     runnable->run(runnable);
 }
 
-bool lane_run_one(lane_worker *worker, lane_thief *thief) {
+bool lane_run_one(lane_worker *worker, lane_thief *thief, lane_fairness *fair) {
     lane_runtime *runtime = lane_runtime_at(worker);
     uint64_t ticks = atomic_load_explicit(&worker->ticks, memory_order_relaxed) + 1;
-    if (ticks >= worker->turn_at) worker->turn_at = ticks + lane_turn_interval(worker); /* lane_run takes turns, when it is its turn again */
-    lane_enter(worker);
-    lane_runnable *runnable = lane_take(worker);
-    lane_leave(worker);
+    lane_runnable *runnable;
+    if (ticks < worker->turn_at) {
+        lane_enter(worker);
+        runnable = lane_take(worker);
+        lane_leave(worker);
+    } else {
+        runnable = lane_turn(worker, runtime, ticks, fair, NULL);
+    }
     if (runnable == NULL) return lane_drain(worker, runtime) || lane_steal(worker, thief) == LANE_LOOT;
     uint64_t outer = atomic_load_explicit(&worker->running, memory_order_relaxed);
     lane_begin(worker, runnable, ticks);

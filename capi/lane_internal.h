@@ -37,8 +37,17 @@ void lane_finish(lane_runtime *runtime, weft_op *op);             /* lane_comple
 int lane_inject(lane_runtime *runtime, weft_op *first, weft_op *last, bool wake); /* first runs last; WEFT_ESTOPPED once closed */
 uint32_t lane_run(lane_worker *worker);                           /* until there is something that only Go can do */
 struct lane_thief;
+/* Whose turn it is. The newest ops could keep others waiting for ever, so after every FAIR_INTERVAL ops, or fewer when they are long, comes what was injected, as many as
+ * there were ops of our own in the meantime; and then, in alternation, the first of those who yielded or the oldest of a deque that does not
+ * get shorter. Owner: who runs a worker's ops, one after the other. */
+typedef struct lane_fairness {
+    uint32_t until_check; /* ops until the next look at the clock; 0: at the next turn */
+    uint32_t injected;    /* 1 + injected ops that still go first in this turn; 0: no turn has begun */
+    bool yielded;         /* it was the turn of those who yielded, not of the oldest */
+    int64_t length;       /* of the deque at the last turn */
+} lane_fairness;
 /* On top of an op: runs another one of the worker's; or, if there is none, gets some from elsewhere. False: there is nothing. */
-bool lane_run_one(lane_worker *worker, struct lane_thief *thief);
+bool lane_run_one(lane_worker *worker, struct lane_thief *thief, lane_fairness *fair);
 
 /* poll.c */
 void lane_polled(lane_runtime *runtime, lane_worker *worker, uint32_t count, bool woken); /* the end of lane_poll: woken in a turn of a busy worker */

@@ -41,7 +41,7 @@ extern "C" {
  *  Since:    0.1 */
 WEFT_API void weft_fork_start(weft_fork *fork) WEFT_NOEXCEPT;
 
-/** Returns once the function has run: calls it if nobody else has begun it, else waits. A worker that waits runs other ops meanwhile, of whatever kind,
+/** Returns once the function has run: calls it if nobody else has begun it, else waits. (In a child of fork(2) it waits for ever for what another thread had begun.) A worker that waits runs other ops meanwhile, of whatever kind,
  *  on top of the calling one: hold no lock that they may want, and expect errno to change. An op that uses more than half of a worker's stack
  *  may not find as much there: when less than half of it is left, a worker that waits runs nothing but the fork itself. It sleeps when there is nothing to run.
  *  Of several forks join the newest first, which is the cheap order; every order is right.
