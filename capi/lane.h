@@ -173,6 +173,8 @@ struct lane_runtime {
     _Atomic int64_t sleep_until;   /* atomic: when the keeper will wake by itself; INT64_MIN: there is none */
     _Atomic int64_t polled_at;     /* atomic: ns of the last poll by anybody */
     _Atomic uint64_t released;     /* atomic: closed descriptors whose last op has let go, linked by next_free */
+    _Atomic uint32_t wakers;       /* atomic: threads that are about to wake a worker; never reset */
+    uint32_t reserved_wakers;
     /* Monitor's line. */
     _Alignas(128) _Atomic uint32_t monitor; /* atomic: LANE_MONITOR_AWAKE ...; the futex word */
     uint32_t reserved;

@@ -4,7 +4,7 @@
  *
  * A sleeper announces (park word, idle bit), looks again at everything that could be for it, and sleeps. A producer publishes, then
  * looks for a sleeper, takes its idle bit, and notifies it. Both orders are sequentially consistent, so one sees the other.
- * Whoever takes the idle bit owns the right, and has the duty, to notify. One sleeper at a time is the keeper: it sleeps until the
+ * Whoever takes the idle bit owns the right, and has the duty, to notify, and the runtime does not end before he has. One sleeper at a time is the keeper: it sleeps until the
  * next timer, and in the poller when there are descriptors. Model: docs/models/park.pml. The same protocol in Go: core/purelane.
  */
 #include "delay.h"
@@ -52,6 +52,13 @@ static lane_worker *lane_claim(lane_runtime *runtime) {
     return NULL;
 }
 
+/* Around the taking of an idle bit and what is told its worker. The end of a runtime waits until nobody is in between (core's Destroy), since what the poller is
+ * woken by would be closed, and its number be something else's. seq_cst: whoever has an idle bit was counted before; and the worker whose it is finds
+ * it taken, and ends later. */
+static void lane_waker_begins(lane_runtime *runtime) { atomic_fetch_add_explicit(&runtime->wakers, 1, memory_order_seq_cst); }
+
+static void lane_waker_ends(lane_runtime *runtime) { atomic_fetch_sub_explicit(&runtime->wakers, 1, memory_order_seq_cst); }
+
 /* Tells a worker whose idle bit the caller has taken. The exchange is seq_cst and pairs with the compare-and-swap in lane_park: either
  * that one fails, and the worker does not sleep, or this one returns how it sleeps. acq_rel would do; it is not on a hot path. */
 static void lane_notify(lane_runtime *runtime, lane_worker *worker) {
@@ -74,12 +81,14 @@ void lane_wake_one(lane_runtime *runtime) {
         uint32_t none = 0;
         if (!atomic_compare_exchange_strong_explicit(&runtime->waking, &none, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
         WEFT_TEST_DELAY(lane_wake_one_waking);
+        lane_waker_begins(runtime);
         lane_worker *worker = lane_claim(runtime);
         if (worker != NULL) {
             lane_notify(runtime, worker);
             lane_wake_monitor(runtime);
-            return;
         }
+        lane_waker_ends(runtime);
+        if (worker != NULL) return;
         WEFT_TEST_DELAY(lane_wake_one_nobody);
         atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
     }
@@ -87,7 +96,9 @@ void lane_wake_one(lane_runtime *runtime) {
 
 void lane_wake(lane_runtime *runtime, lane_worker *worker) {
     uint64_t bit = lane_bit(worker);
+    lane_waker_begins(runtime);
     if (atomic_fetch_and_explicit(&runtime->idle[worker->index / 64], ~bit, memory_order_seq_cst) & bit) lane_notify(runtime, worker);
+    lane_waker_ends(runtime);
 }
 
 static int64_t lane_earliest(const lane_runtime *runtime) {

@@ -69,7 +69,7 @@ func New(c Config) (*Runtime, error) {
 	}
 	r.monitorPoll.init()
 	places := c.Shared.Workers
-	*c.Shared = RuntimeMemory{}
+	c.Shared.reset()
 	c.Shared.SleepUntil.Store(math.MinInt64)
 	c.Shared.Pending.Store(1) // Stop's own
 	c.Shared.WorkerCount, c.Shared.WorkerMax = uint32(c.Workers), uint32(c.Most)
@@ -188,8 +188,8 @@ func (r *Runtime) RunMonitor() {
 }
 
 // free gives the shared memory back, but for the workers' places, which the next runtime in this slot uses. A thread that has handed over
-// an op may still be on its way to wake a worker when that op has run, and led to the end of the runtime. What it finds is then a worker
-// of nobody, or of that next runtime, for whom a wake too many is nothing.
+// an op may still be on its way to wake a worker when that op has run, and led to the end of the runtime. Once it has taken an idle bit, Destroy waits
+// for it. Before that, what it finds is a worker of nobody, or of that next runtime, for whom a wake too many is nothing.
 func (r *Runtime) free() {
 	for i := range int(r.shared.Begun.Load()) {
 		r.shared.Worker(i).freeQueue(r.memory)

@@ -249,7 +249,8 @@ type RuntimeMemory struct {
 	SleepUntil  atomic.Int64                   // when the keeper wakes by itself; MinInt64: there is none
 	PolledAt    atomic.Int64                   // ns of the last poll
 	Released    atomic.Uint64                  // closed descriptors whose last op has let go
-	_           [128 - 72]byte
+	Wakers      atomic.Uint32                  // threads that are about to wake a worker; never reset
+	_           [128 - 76]byte
 
 	Monitor        atomic.Uint32 // 1 while the monitor sleeps without a timeout
 	_              [4]byte
@@ -280,6 +281,14 @@ func at[T any](address uint64) *T {
 }
 
 // addressOf is the inverse of at.
+// reset makes the memory as new for the next runtime. But for Wakers: a thread that comes too late to find anything may be counted in it.
+func (r *RuntimeMemory) reset() {
+	all := unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r))
+	wakers := unsafe.Offsetof(r.Wakers)
+	clear(all[:wakers])
+	clear(all[wakers+unsafe.Sizeof(r.Wakers):])
+}
+
 func addressOf[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
 // AddressOf is the address of a piece of shared memory, as queues and slots hold it.

@@ -33,6 +33,10 @@ func (r *Runtime) Wait() { <-r.stopped }
 // Destroy gives the memory back. Only after Wait, when the threads themselves are gone, and once. Counters can no longer be read.
 func (r *Runtime) Destroy() {
 	r.shared.ID.Store(0)
+	// The workers have ended, so nobody takes an idle bit any more. Who has one may be about to wake the poller.
+	for spins := uint32(0); r.shared.Wakers.Load() != 0; spins++ {
+		r.lane.Pause(spins)
+	}
 	r.descriptors.closeAll()
 	r.poller.Close()
 	r.free()

@@ -54,7 +54,7 @@ func claim(r *core.RuntimeMemory) *core.WorkerMemory {
 	return nil
 }
 
-// notify tells a worker whose idle bit the caller has taken; lane_notify in capi/park.c.
+// notify tells a worker whose idle bit the caller has taken, who is counted as a waker; lane_notify in capi/park.c.
 func (l *Lane) notify(r *core.RuntimeMemory, w *core.WorkerMemory) {
 	switch w.Park.Swap(core.Notified) {
 	case core.Parked:
@@ -73,8 +73,13 @@ func (l *Lane) notify(r *core.RuntimeMemory, w *core.WorkerMemory) {
 // WakeOne wakes one idle worker unless one is on its way; lane_wake_one in capi/park.c.
 func (l *Lane) WakeOne(r *core.RuntimeMemory) {
 	for r.AnyIdle() && r.Waking.CompareAndSwap(0, 1) {
-		if w := claim(r); w != nil {
+		r.Wakers.Add(1)
+		w := claim(r)
+		if w != nil {
 			l.notify(r, w)
+		}
+		r.Wakers.Add(^uint32(0))
+		if w != nil {
 			return
 		}
 		r.Waking.Swap(0) // before the look at the idle ones; core's Enter says why it is a swap
@@ -84,9 +89,11 @@ func (l *Lane) WakeOne(r *core.RuntimeMemory) {
 // Wake makes an idle worker look again.
 func (l *Lane) Wake(r *core.RuntimeMemory, w *core.WorkerMemory) {
 	bit := uint64(1) << (w.Index % 64)
+	r.Wakers.Add(1)
 	if r.Idle[w.Index/64].And(^bit)&bit != 0 {
 		l.notify(r, w)
 	}
+	r.Wakers.Add(^uint32(0))
 }
 
 func backlogElsewhere(w *core.WorkerMemory, r *core.RuntimeMemory) bool {

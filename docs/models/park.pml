@@ -4,6 +4,7 @@
 /* check: -DPOLLER -DTURN expect: pass */
 /* check: -DTIMER expect: pass */
 /* check: -DGIVER expect: pass */
+/* check: -DPOLLER -DDESTROY expect: pass */
 /* check: -DMUTANT_NO_SECOND_LOOK expect: fail */
 /* check: -DMUTANT_LOOK_BEFORE_ANNOUNCING expect: fail */
 /* check: -DMUTANT_WAKING_CLEARED_LATE expect: fail */
@@ -17,17 +18,20 @@
 /* check: -DGIVER -DMUTANT_GIVEN_UNSEEN expect: fail */
 /* check: -DGIVER -DMUTANT_WAKE_BEFORE_GIVING expect: fail */
 /* check: -DPOLLER -DTURN -DMUTANT_WAKE_SWALLOWED expect: fail */
+/* check: -DPOLLER -DDESTROY -DMUTANT_WAKER_COUNTED_LATE expect: fail */
+/* check: -DPOLLER -DDESTROY -DMUTANT_DESTROY_HURRIES expect: fail */
 /*
  * park.pml: parking and waking: two workers, two producers outside, one of them injecting again, the poller or a timer as what ends the keeper's
- * sleep, somebody who gives the poller a turn meanwhile, a worker that leaves and gives away what it has, and a stop in the middle.
+ * sleep, somebody who gives the poller a turn meanwhile, a worker that leaves and gives away what it has, and a stop in the middle; and the
+ * end of a runtime with one worker, when all that was injected has run, while those who injected it have not returned yet.
  *
  * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin), capi/poll.c, capi/lane.c (lane_inject,
  *        lane_drain, lane_poll_in_turn), capi/poll_linux.c (lane_poll), capi/timer.c (lane_hurry); core/runtime.go (pollTurn), core/stop.go (Stop,
- *        drained), core/takeover.go (giveAway); core/purelane/park.go (the same in Go).
+ *        drained, Destroy), core/takeover.go (giveAway); core/purelane/park.go (the same in Go).
  * Words: inject, idle, waking, keeper, sleep_until, state are the words of lane_runtime; park[w] is lane_worker.park. All accesses are
  *        sequentially consistent, as in the code.
  *
- * Properties: when everything stands still, nothing that was injected is left, no due timer is left, and all workers have ended (stop is always
+ * Properties: nobody wakes a poller that is closed. When everything stands still, nothing that was injected is left, no due timer is left, and all workers have ended (stop is always
  * asked for at last). A worker that sleeps for good is an invalid end state.
  */
 #define AWAKE 0
@@ -36,29 +40,61 @@
 #define IN_POLLER 3
 #define NOTIFIED 4
 
+#define PLACES 2
+#ifdef DESTROY
+#define WORKERS 1
+#else
 #define WORKERS 2
+#endif
 
 byte injected;            /* length of the injection stack */
 bit closed;               /* it is closed */
-bit idle[WORKERS];
-byte park[WORKERS];
+bit idle[PLACES];
+byte park[PLACES];
 bit waking;
 byte keeper;              /* 1 + worker, or 0 */
 bit eventfd;              /* the poller has something to report: a wake */
 bit stopping;
-byte given[WORKERS];      /* what stands in a worker's queue that it has not put there */
+byte given[PLACES];      /* what stands in a worker's queue that it has not put there */
 byte resting;
 byte accepted, ran;
 byte producing;
+byte wakers;
+byte ended_workers;
+bit poller_closed;
+bit event;                /* and of something else: a socket */
 
 /* One timer. due: its time has come. earliest: it is in a wheel. The keeper's sleep ends by itself when what it sleeps for is due. */
 bit earliest, due, fired, started;
 byte sleep_until;         /* 0: there is no keeper; 1: the timer's deadline; 2: never */
 
+inline waker_begins() {
+#ifdef DESTROY
+    wakers++
+#else
+    skip
+#endif
+}
+
+inline waker_ends() {
+#ifdef DESTROY
+    wakers--
+#else
+    skip
+#endif
+}
+
 inline notify(w) {
     atomic { how = park[w]; park[w] = NOTIFIED };
+#ifdef MUTANT_WAKER_COUNTED_LATE
+    waker_begins();
+#endif
     if
-    :: how == IN_POLLER -> eventfd = 1
+    :: how == IN_POLLER ->
+#ifdef DESTROY
+       assert(!poller_closed);
+#endif
+       eventfd = 1
     :: else               /* PARKED: the futex wake, which the sleeper's condition stands for */
     fi;
     how = 0
@@ -74,6 +110,9 @@ inline wake_one() {
            fi
        };
        victim = 2;
+#ifndef MUTANT_WAKER_COUNTED_LATE
+       waker_begins();
+#endif
        /* lane_claim: a sleeper that is not the keeper first */
        atomic { if :: idle[0] && keeper != 1 -> idle[0] = 0; victim = 0 :: else fi };
        if :: victim == 2 -> atomic { if :: idle[1] && keeper != 2 -> idle[1] = 0; victim = 1 :: else fi } :: else fi;
@@ -81,11 +120,14 @@ inline wake_one() {
        if :: victim == 2 -> atomic { if :: idle[1] -> idle[1] = 0; victim = 1 :: else fi } :: else fi;
        if
        :: victim == 2 ->
+#ifndef MUTANT_WAKER_COUNTED_LATE
+          waker_ends();
+#endif
           waking = 0;
 #ifdef MUTANT_NO_RETRY
           break
 #endif
-       :: else -> notify(victim); break
+       :: else -> notify(victim); waker_ends(); break
        fi
     :: else -> break
     od;
@@ -93,8 +135,15 @@ inline wake_one() {
 }
 
 inline wake(w) {          /* lane_wake */
+#ifdef MUTANT_WAKER_COUNTED_LATE
+    atomic { go = idle[w]; idle[w] = 0 };
+    if :: go -> notify(w); waker_ends() :: else fi;
+#else
+    waker_begins();
     atomic { go = idle[w]; idle[w] = 0 };
     if :: go -> notify(w) :: else fi;
+    waker_ends();
+#endif
     go = 0
 }
 
@@ -189,6 +238,7 @@ again:
                 if
 #ifdef POLLER
                 :: eventfd -> eventfd = 0
+                :: event -> event = 0
 #else
                 :: park[w] == NOTIFIED
 #endif
@@ -241,7 +291,11 @@ unpark:
        go = 0
     od;
 ended:
+#ifdef DESTROY
+    ended_workers++
+#else
     skip
+#endif
 }
 
 proctype producer(byte ops) {
@@ -318,7 +372,11 @@ init {
     byte how, victim;
     bit go;
     atomic {
-        run worker(0); run worker(1);
+        run worker(0);
+#ifdef DESTROY
+        producing = 2; run producer(1); run producer(1); event = 1
+#else
+        run worker(1);
 #ifdef TIMER
         producing = 2; run producer(1); run starter()
 #else
@@ -332,8 +390,13 @@ init {
 #endif
 #endif
 #endif
+#endif
     };
+#ifdef DESTROY
+    (ran == 2);            /* they may be in their calls still */
+#else
     (producing == 0);
+#endif
 #ifdef TIMER
     /* nobody helps the timer along but the keeper */
     (fired || timeout);
@@ -347,6 +410,13 @@ init {
     wake(0); wake(1);
 #endif
     (closed);
+#ifdef DESTROY
+    (ended_workers == WORKERS);
+#ifndef MUTANT_DESTROY_HURRIES
+    (wakers == 0);
+#endif
+    poller_closed = 1;
+#endif
     (_nr_pr == 1);
     assert(ran == accepted)
 }

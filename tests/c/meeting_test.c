@@ -58,12 +58,13 @@ static void wakes_by_itself(const char *point)
     }
 }
 
-static void a_waker_who_finds_nobody_looks_again(void **state)
+/* A runtime whose worker sleeps in the poller until a byte comes. */
+static void begin_meeting(void (*at_point)(const char *))
 {
-    (void)state;
     int pair[2];
+    memset(&meeting, 0, sizeof meeting);
     stress_unwatch(1);
-    weft_test_set_at_point(wakes_by_itself);
+    weft_test_set_at_point(at_point);
     meeting.runtime = start_runtime(1);
     meeting.first.op.run = meeting.second.op.run = flag;
     meeting.io.op.run = received;
@@ -73,12 +74,67 @@ static void a_waker_who_finds_nobody_looks_again(void **state)
     weft_op begin = {.run = receive};
     assert_int_equal(weft_schedule(meeting.runtime, &begin), WEFT_OK);
     for (uint64_t parks = 0; parks < 2; sleep_ms(1)) parks = stats_of(meeting.runtime).parks; /* first, and with the receive */
+}
+
+static void a_waker_who_finds_nobody_looks_again(void **state)
+{
+    (void)state;
+    begin_meeting(wakes_by_itself);
     is_waker = true;
     assert_int_equal(weft_schedule(meeting.runtime, &meeting.first.op), WEFT_OK);
     assert_false(is_waker); /* both points were passed */
     wait_for(&meeting.first.ran, 1);
     wait_for(&meeting.second.ran, 1);
     assert_int_equal(weft_runtime_destroy(meeting.runtime), WEFT_OK);
+    stress_unwatch(0);
+    close(meeting.byte_to);
+}
+
+/* A waker has taken the worker's idle bit and is held up before he writes to what ends the wait in the poller. Meanwhile the worker wakes by itself, runs the op,
+ * and that is the end of the runtime: which waits for the waker, whose write would else go to whatever has that descriptor's number by then. */
+static atomic_long waker_held, waker_goes_on;
+
+static void is_held_up(const char *point)
+{
+    stress_at_point(point);
+    if (!is_waker || strcmp(point, "lane_notify_exchanged") != 0) return;
+    atomic_store(&waker_held, 1);
+    wait_for(&waker_goes_on, 1);
+}
+
+static void *submit_first(void *unused)
+{
+    is_waker = true;
+    if (weft_schedule(meeting.runtime, &meeting.first.op) != WEFT_OK) abort();
+    return unused;
+}
+
+static atomic_long destroyed;
+
+static void *destroy(void *unused)
+{
+    if (weft_runtime_destroy(meeting.runtime) != WEFT_OK) abort();
+    atomic_store(&destroyed, 1);
+    return unused;
+}
+
+static void the_end_waits_for_a_waker(void **state)
+{
+    (void)state;
+    pthread_t waker, ender;
+    begin_meeting(is_held_up);
+    atomic_store(&meeting.may_end, 1);
+    assert_int_equal(pthread_create(&waker, NULL, submit_first, NULL), 0);
+    wait_for(&waker_held, 1);
+    assert_int_equal(send(meeting.byte_to, "x", 1, 0), 1);
+    wait_for(&meeting.first.ran, 1);
+    assert_int_equal(pthread_create(&ender, NULL, destroy, NULL), 0);
+    sleep_ms(100);
+    assert_int_equal(atomic_load(&destroyed), 0);
+    atomic_store(&waker_goes_on, 1);
+    wait_for(&destroyed, 1);
+    pthread_join(waker, NULL);
+    pthread_join(ender, NULL);
     stress_unwatch(0);
     close(meeting.byte_to);
 }
@@ -321,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waker_who_finds_nobody_looks_again),
+        cmocka_unit_test(the_end_waits_for_a_waker),
         cmocka_unit_test(an_op_comes_before_the_sleep),
         cmocka_unit_test(a_timer_comes_before_the_sleep),
         cmocka_unit_test(a_stop_comes_before_the_sleep),
