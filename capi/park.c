@@ -125,6 +125,9 @@ static bool lane_stopping(const lane_runtime *runtime) {
     return atomic_load_explicit(&runtime->state, memory_order_seq_cst) != LANE_RUNNING;
 }
 
+/* Whether the monitor wants the worker to leave. seq_cst: it asks first and looks for our idle bit second (watch_ask_to_leave). */
+static bool lane_asked(const lane_worker *worker) { return atomic_load_explicit(&worker->life, memory_order_seq_cst) == LANE_ASKED; }
+
 /* Looks for work without sleeping, for as long as recent sleeps turned out to be short. At most half of the workers do so at once. */
 static bool lane_spin(lane_worker *worker, lane_runtime *runtime) {
     if (worker->spin_ns == 0 || runtime->cpus < 2) return false;
@@ -220,7 +223,7 @@ uint32_t lane_park(lane_worker *worker, lane_thief *thief) {
         return 0;
     }
     bool stopping = lane_stopping(runtime);
-    bool asked = atomic_load_explicit(&worker->life, memory_order_relaxed) == LANE_ASKED;
+    bool asked = lane_asked(worker);
     if (stolen == LANE_LATER && (stopping || !asked)) {
         lane_pause(thief->waits++);
         return 0;
@@ -236,7 +239,8 @@ uint32_t lane_park(lane_worker *worker, lane_thief *thief) {
     atomic_fetch_or_explicit(&runtime->idle[worker->index / 64], lane_bit(worker), memory_order_seq_cst);
     WEFT_TEST_DELAY(lane_park_announced);
     uint32_t reason = 0;
-    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_backlog_elsewhere(worker, runtime)) {
+    if (!lane_injected(runtime) && !lane_was_given(worker) && !lane_stopping(runtime) && !lane_asked(worker) &&
+        !lane_backlog_elsewhere(worker, runtime)) {
         WEFT_TEST_DELAY(lane_park_looked);
         int64_t slept_at = lane_now();
         uint32_t nobody = 0;

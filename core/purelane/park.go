@@ -129,7 +129,8 @@ func (l *Lane) park(w *core.WorkerMemory, r *core.RuntimeMemory) (reason core.Re
 	bit := uint64(1) << (w.Index % 64)
 	w.Park.Store(core.Announced)
 	r.Idle[w.Index/64].Or(bit)
-	if r.Inject.Load() <= core.InjectClosed && w.Length() == 0 && r.State.Load() == core.StateRunning && !backlogElsewhere(w, r) {
+	if r.Inject.Load() <= core.InjectClosed && w.Length() == 0 && r.State.Load() == core.StateRunning && w.Life.Load() != core.LifeAsked &&
+		!backlogElsewhere(w, r) {
 		if r.Keeper.CompareAndSwap(0, w.Index+1) {
 			reason = l.keep(w, r)
 		} else if w.Park.CompareAndSwap(core.Announced, core.Parked) {

@@ -5,6 +5,7 @@
 /* check: -DTIMER expect: pass */
 /* check: -DGIVER expect: pass */
 /* check: -DPOLLER -DDESTROY expect: pass */
+/* check: -DASKER expect: pass */
 /* check: -DMUTANT_NO_SECOND_LOOK expect: fail */
 /* check: -DMUTANT_LOOK_BEFORE_ANNOUNCING expect: fail */
 /* check: -DMUTANT_WAKING_CLEARED_LATE expect: fail */
@@ -20,13 +21,15 @@
 /* check: -DPOLLER -DTURN -DMUTANT_WAKE_SWALLOWED expect: fail */
 /* check: -DPOLLER -DDESTROY -DMUTANT_WAKER_COUNTED_LATE expect: fail */
 /* check: -DPOLLER -DDESTROY -DMUTANT_DESTROY_HURRIES expect: fail */
+/* check: -DASKER -DMUTANT_ASKED_UNSEEN expect: fail */
+/* check: -DASKER -DMUTANT_WAKE_BEFORE_ASKING expect: fail */
 /*
  * park.pml: parking and waking: two workers, two producers outside, one of them injecting again, the poller or a timer as what ends the keeper's
- * sleep, somebody who gives the poller a turn meanwhile, a worker that leaves and gives away what it has, and a stop in the middle; and the
+ * sleep, somebody who gives the poller a turn meanwhile, a worker that leaves and gives away what it has, the monitor who asks one to leave, and a stop in the middle; and the
  * end of a runtime with one worker, when all that was injected has run, while those who injected it have not returned yet.
  *
  * Code:  capi/park.c (lane_park, lane_keep, lane_unpark, lane_wake_one, lane_claim, lane_notify, lane_spin), capi/poll.c, capi/lane.c (lane_inject,
- *        lane_drain, lane_poll_in_turn), capi/poll_linux.c (lane_poll), capi/timer.c (lane_hurry); core/runtime.go (pollTurn), core/stop.go (Stop,
+ *        lane_drain, lane_poll_in_turn), capi/poll_linux.c (lane_poll), capi/timer.c (lane_hurry), capi/watch.c (watch_ask_to_leave); core/runtime.go (pollTurn), core/stop.go (Stop,
  *        drained, Destroy), core/takeover.go (giveAway); core/purelane/park.go (the same in Go).
  * Words: inject, idle, waking, keeper, sleep_until, state are the words of lane_runtime; park[w] is lane_worker.park. All accesses are
  *        sequentially consistent, as in the code.
@@ -63,6 +66,8 @@ byte wakers;
 byte ended_workers;
 bit poller_closed;
 bit event;                /* and of something else: a socket */
+bit asked[PLACES];        /* to leave */
+byte live = WORKERS;
 
 /* One timer. due: its time has come. earliest: it is in a wheel. The keeper's sleep ends by itself when what it sleeps for is due. */
 bit earliest, due, fired, started;
@@ -170,7 +175,7 @@ again:
        :: stopping ->     /* core: drained */
           atomic {
               resting++;
-              if :: resting == WORKERS && injected == 0 -> closed = 1 :: else fi
+              if :: resting == live && injected == 0 -> closed = 1 :: else fi
           };
           if
           :: closed -> goto ended
@@ -179,13 +184,14 @@ again:
           atomic {        /* the pause ends: closed, or look again */
               if
               :: closed -> goto ended
-              :: injected > 0 || resting < WORKERS -> resting--
+              :: injected > 0 || resting < live -> resting--
               fi
           };
           goto again
        :: else
        fi;
        /* lane_park */
+       if :: asked[w] -> live--; goto ended :: else fi;
 #ifdef MUTANT_LOOK_BEFORE_ANNOUNCING
        if :: injected > 0 || stopping -> goto again :: else fi;
        park[w] = ANNOUNCED;
@@ -197,6 +203,9 @@ again:
        if :: injected > 0 || stopping -> goto unpark :: else fi;
 #ifndef MUTANT_GIVEN_UNSEEN
        if :: given[w] > 0 -> goto unpark :: else fi;
+#endif
+#ifndef MUTANT_ASKED_UNSEEN
+       if :: asked[w] -> goto unpark :: else fi;
 #endif
 #endif
 #endif
@@ -346,6 +355,21 @@ proctype giver() {        /* a worker that leaves */
 }
 #endif
 
+#ifdef ASKER
+proctype asker() {        /* watch_ask_to_leave */
+    byte how;
+    bit go;
+#ifdef MUTANT_WAKE_BEFORE_ASKING
+    wake(1);
+    asked[1] = 1;
+#else
+    asked[1] = 1;
+    wake(1);
+#endif
+    producing--
+}
+#endif
+
 #ifdef TIMER
 proctype starter() {      /* weft_schedule_at from outside, and the clock */
     byte how;
@@ -386,7 +410,11 @@ init {
 #ifdef GIVER
         producing = 2; run producer(1); run giver()
 #else
+#ifdef ASKER
+        producing = 2; run producer(1); run asker()
+#else
         producing = 2; run producer(2); run producer(1)
+#endif
 #endif
 #endif
 #endif
@@ -405,6 +433,10 @@ init {
     /* without stop, everything is run by now or will be: nothing may depend on it */
     (injected + given[0] == 0 || timeout);
     assert(injected + given[0] == 0);
+#ifdef ASKER
+    (live == 1 || timeout);
+    assert(live == 1);
+#endif
     stopping = 1;
 #ifndef MUTANT_STOP_FORGETS_SLEEPERS
     wake(0); wake(1);

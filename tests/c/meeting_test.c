@@ -261,6 +261,41 @@ static void a_backlog_comes_before_the_sleep(void **state)
     stress_unwatch(0);
 }
 
+/* A replacement that nobody needs any more is about to sleep when the monitor asks it to leave. */
+static void replacement_falls_asleep(const char *point)
+{
+    if (weft_worker_index() == 1) falls_asleep(point);
+}
+
+static void queue_one_and_be_replaced(weft_op *op)
+{
+    queuing *self = (queuing *)op;
+    if (weft_schedule(self->runtime, &self->others[0].op) != WEFT_OK) abort();
+    wait_for(&self->others[0].ran, 1);
+    atomic_store(&self->ran, 1);
+}
+
+static void a_replacement_is_asked_before_its_sleep(void **state)
+{
+    (void)state;
+    queuing all = {.op = {.run = queue_one_and_be_replaced}, .others = {{.op = {.run = flag}}}};
+    atomic_store(&sleeper, TO_WAIT);
+    weft_test_set_at_point(replacement_falls_asleep);
+    all.runtime = start_runtime(1);
+    assert_int_equal(weft_schedule(all.runtime, &all.op), WEFT_OK);
+    wait_for(&all.ran, 1);
+    until_it_waits();
+    sleep_ms(200); /* long after it was asked */
+    assert_int_equal(stats_of(all.runtime).workers, 2);
+    atomic_store(&sleeper, GOES_ON);
+    for (int i = 0; stats_of(all.runtime).workers != 1; i++) {
+        if (i > 20000) fail_msg("the replacement stays");
+        sleep_ms(1);
+    }
+    assert_int_equal(weft_runtime_destroy(all.runtime), WEFT_OK);
+    stress_unwatch(0);
+}
+
 /* The monitor has seen that all sleep, and is about to do so, too, when a worker is woken for an op that needs it. */
 static atomic_int monitor;
 
@@ -383,6 +418,7 @@ int main(void)
         cmocka_unit_test(a_stop_comes_before_the_sleep),
         cmocka_unit_test(a_backlog_comes_before_the_sleep),
         cmocka_unit_test(a_stall_comes_before_the_monitor_sleeps),
+        cmocka_unit_test(a_replacement_is_asked_before_its_sleep),
         cmocka_unit_test(a_cancel_comes_before_a_refusal),
         cmocka_unit_test(a_close_comes_before_the_claim),
     };
