@@ -14,7 +14,7 @@
 enum {
     PERIOD_MIN_NS = 20000,
     PERIOD_NEWS_NS = 100000, /* after something was queued where nothing was: if it is still behind the same op then, that one is stalled */
-    PERIOD_ALERT_NS = 30000, /* for a while after a stall: who has blocked will block again */
+    PERIOD_ALERT_NS = 30000, /* for a while after a stall of who has blocked, and will block again. A busy one is known only after BUSY_NS, however often we look */
     PERIOD_AGAIN_NS = 10000, /* the same, then */
     PERIOD_BUSY_NS = 100000, /* the same, while none is asleep and some begin ops: a look costs what it takes to wake a thread, and they need the CPU */
     PERIOD_MAX_NS = 1000000, /* the first stall after a quiet time is seen within about two of these */
@@ -96,7 +96,7 @@ static void view_end(watch *w, watch_view *view, lane_runtime *runtime, uint32_t
     if (view->counted) {
         if (lasted > atomic_load_explicit(&runtime->stalled_longest, memory_order_relaxed))
             atomic_store_explicit(&runtime->stalled_longest, lasted, memory_order_relaxed);
-        w->alert_until = now + ALERT_NS;
+        if (view->held != BUSY) w->alert_until = now + ALERT_NS;
         watch_tell(&w->report, lane_worker_at(runtime, index), view->function, lasted, view->held == BUSY, true);
     }
 }
@@ -197,7 +197,7 @@ static void watch_judge(watch *w, lane_runtime *runtime, int64_t now, bool idle,
         if (!view->counted) {
             view->counted = true;
             lane_count(&runtime->stalls, 1);
-            w->alert_until = now + ALERT_NS;
+            if (view->held != BUSY) w->alert_until = now + ALERT_NS;
         }
         if (!view->told && lasted >= EARLY_NS) {
             view->told = true;
