@@ -45,7 +45,9 @@ using board = std::array<char, queens_max>;
 inline int queens_size(const options &o) { return o.scale < 1 ? 8 : 11; }
 inline std::uint64_t queens_solutions(int n) { return n == 8 ? 92 : 2680; }
 
-inline bool queen_fits(const board &b, int row, int column) {
+// This one and the matrices' leaf are not inlined, and stand at the same place in the lines of the cache: the same machine code for every peer, whatever it is
+// called from.
+__attribute__((noinline, aligned(64))) inline bool queen_fits(const board &b, int row, int column) {
     for (int r = 0; r < row; r++)
         if (b[r] == column || b[r] == column - (row - r) || b[r] == column + (row - r)) return false;
     return true;
@@ -69,8 +71,7 @@ struct matrices {
     }
 };
 
-// Not inlined: the same machine code for every peer, whatever it is called from.
-__attribute__((noinline)) inline void matrix_multiply_leaf(const int *a, const int *b, int *c, int n, int stride) {
+__attribute__((noinline, aligned(64))) inline void matrix_multiply_leaf(const int *a, const int *b, int *c, int n, int stride) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             for (int j = 0; j < n; j++)

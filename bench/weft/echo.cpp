@@ -34,8 +34,8 @@ weft::task<> accept_all(weft::tcp_listener &listener, Session session) {
 }
 
 template <class Session>
-bench::result serve(const bench::options &o, Session session) {
-    weft::runtime runtime = start_runtime(o);
+bench::result serve(const bench::options &o, takeover replaced, Session session) {
+    weft::runtime runtime = start_runtime(o, replaced);
     weft::tcp_listener listener = weft::tcp_listener::bind(runtime.scheduler(), weft::endpoint::loopback(0));
     weft::spawn(runtime.scheduler(), accept_all(listener, session));
     bench_serve_until_told(listener.local_endpoint().port());
@@ -43,8 +43,8 @@ bench::result serve(const bench::options &o, Session session) {
     return {};
 }
 
-bench::result echo(const bench::options &o) { return serve(o, session); }
-bench::result http(const bench::options &o) { return serve(o, http_session); }
+bench::result echo(const bench::options &o) { return serve(o, takeover::off, session); }
+bench::result http(const bench::options &o) { return serve(o, takeover::on, http_session); }
 
 } // namespace
 

@@ -17,11 +17,15 @@ void need(int code, const char *what) {
     }
 }
 
+// Whether a worker that an op holds up is replaced; weft_works.hpp says where it is not.
+enum class takeover { off, on };
+
 class runtime {
 public:
-    explicit runtime(int workers) {
+    explicit runtime(int workers, takeover replaced = takeover::off) {
         weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
         config.workers = static_cast<std::uint32_t>(workers);
+        if (replaced == takeover::off) config.max_workers = config.workers;
         need(weft_runtime_create(&config, &handle), "weft_runtime_create");
     }
     ~runtime() { need(weft_runtime_destroy(handle), "weft_runtime_destroy"); }
@@ -193,7 +197,7 @@ struct blocker {
 // From the moment at which the last of so many workers blocks until the op that it has queued behind itself begins.
 bench::result recovery(const bench::options &o, int blocked) {
     constexpr std::int64_t span_ns = 10'000'000;
-    runtime rt(o.workers);
+    runtime rt(o.workers, takeover::on);
     std::vector<std::int64_t> samples(o.count(200));
     for (auto &sample : samples) {
         std::atomic<int> entered{0}, left{0};
@@ -222,7 +226,7 @@ bench::result blocked_lateness(const bench::options &o) {
         std::int64_t due, fired;
         std::atomic<int> *count;
     };
-    runtime rt(o.workers);
+    runtime rt(o.workers, takeover::on);
     std::vector<late_timer> timers(o.count(1000));
     std::atomic<int> entered{0}, left{0}, fired{0};
     std::vector<blocker> all(static_cast<std::size_t>(o.workers));

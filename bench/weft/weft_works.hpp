@@ -8,9 +8,14 @@
 
 #include "bench.hpp"
 
-inline weft::runtime start_runtime(const bench::options &o) {
+/// Whether a worker that an op holds up is replaced. Only in works that are about that: else a work of one worker whose op computes for more than 10 ms
+/// would have two threads, and its peers one.
+enum class takeover { off, on };
+
+inline weft::runtime start_runtime(const bench::options &o, takeover replaced = takeover::off) {
     weft::runtime_options options;
     options.workers = static_cast<std::uint32_t>(o.workers);
+    if (replaced == takeover::off) options.max_workers = options.workers;
     return weft::runtime(options);
 }
 
