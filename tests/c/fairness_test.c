@@ -51,7 +51,7 @@ static void two_yielders_have_half_each(void **state)
 {
     (void)state;
     enum { TURNS = 100000 };
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     long left = TURNS;
     atomic_long ended = 0;
     yielders all = {.op = {.run = begin_both}};
@@ -142,7 +142,7 @@ static void busy_begin(busy *self)
 {
     int pair[2];
     memset(self, 0, sizeof *self);
-    self->runtime = start_runtime(1);
+    self->runtime = start_alone();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(weft_descriptor_open(self->runtime, pair[0], &self->descriptor), WEFT_OK);
     self->other_end = pair[1];

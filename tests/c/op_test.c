@@ -42,7 +42,7 @@ static void yield_hop(weft_op *op)
 static void bad_ops(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     weft_op without_run = {0}, fine = {.run = count};
     weft_op *batch[] = {&fine, NULL};
     assert_int_equal(weft_schedule(runtime, NULL), WEFT_EINVAL);
@@ -71,7 +71,7 @@ static void batch_runs_in_order(void **state)
     static counted ops[N];
     static weft_op *pointers[N];
     static long order[N];
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     atomic_long done = 0;
     for (int i = 0; i < N; i++) {
         ops[i] = (counted){.op = {.run = note_order}, .done = &done, .order = order, .mark = i};
@@ -105,7 +105,7 @@ static void spawn_children(weft_op *op)
 static void newest_first_and_yielders_behind(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     atomic_long done = 0;
     long order[6] = {0};
     family self = {.parent = {.op = {.run = spawn_children}, .runtime = runtime, .done = &done, .order = order}};
@@ -211,7 +211,7 @@ static void let_go(weft_op *op)
 static void injected_op_starts_within_61_ops(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     for (int round = 0; round < 200; round++) {
         atomic_long released = 0;
         hog self = {.op = {.run = hog_on}, .runtime = runtime, .released = &released};
@@ -229,7 +229,7 @@ static void injected_op_starts_within_61_ops(void **state)
 static void yielders_share_a_worker(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     atomic_long done = 0;
     counted two[2];
     for (int i = 0; i < 2; i++) two[i] = (counted){.op = {.run = yield_hop}, .runtime = runtime, .left = 1000000, .done = &done};

@@ -222,9 +222,7 @@ static void out_of_descriptors(void **state)
     struct rlimit before, low;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     low = before;
-    int next = dup(0);
-    close(next);
-    low.rlim_cur = (rlim_t)next;
+    low.rlim_cur = 0; /* and not the next number: the monitor has a descriptor now and then, and one below it would be free after that */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     for (int i = 0; i < 3; i++) {
         rc = weft_accept(fresh(&c), listener);

@@ -28,7 +28,7 @@ static alarm_clock new_clock(atomic_long *done) { return (alarm_clock){.timer = 
 static void bad_timers(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     weft_timer without_run = {0};
     assert_int_equal(weft_schedule_at(runtime, NULL, 0), WEFT_EINVAL);
     assert_int_equal(weft_schedule_at(runtime, &without_run, 0), WEFT_EINVAL);
@@ -43,7 +43,7 @@ static void bad_timers(void **state)
 static void deadlines_that_are_due_at_once(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     const int64_t deadlines[] = {0, -1, INT64_MIN, 1, weft_now_ns() - 1, weft_now_ns()};
     const int64_t timeouts[] = {0, -1, INT64_MIN};
     atomic_long done = 0;
@@ -65,7 +65,7 @@ static void deadlines_that_are_due_at_once(void **state)
 static void never_and_overflowing(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     atomic_long done = 0;
     alarm_clock clocks[3] = {new_clock(&done), new_clock(&done), new_clock(&done)};
     assert_int_equal(weft_schedule_at(runtime, &clocks[0].timer, WEFT_NEVER), WEFT_OK);
@@ -82,7 +82,7 @@ static void never_and_overflowing(void **state)
 static void started_twice(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     atomic_long done = 0;
     alarm_clock clock = new_clock(&done);
     assert_int_equal(weft_schedule_at(runtime, &clock.timer, WEFT_NEVER), WEFT_OK);
@@ -142,7 +142,7 @@ static void a_timer_outlives_its_runtime(void **state)
     (void)state;
     atomic_long done = 0;
     alarm_clock fired = new_clock(&done), stopped = new_clock(&done);
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     assert_int_equal(weft_schedule_after(runtime, &fired.timer, 0), WEFT_OK);
     assert_int_equal(weft_schedule_at(runtime, &stopped.timer, WEFT_NEVER), WEFT_OK);
     wait_for(&done, 1);
@@ -153,7 +153,7 @@ static void a_timer_outlives_its_runtime(void **state)
         assert_int_equal(weft_timer_cancel(&fired.timer), 1);
         assert_int_equal(weft_timer_remove(&stopped.timer), 1);
         assert_int_equal(weft_timer_cancel(&stopped.timer), 1);
-        if (other == 0) runtime = start_runtime(1);
+        if (other == 0) runtime = start_alone();
     }
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }

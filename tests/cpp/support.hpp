@@ -24,11 +24,12 @@ namespace test {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-/// Runs a function that makes a task on a runtime of its own.
+/// Runs a function that makes a task on a runtime of its own. One worker runs one op after the other, whatever holds it up: for cases that expect an order.
 template <class F>
 decltype(auto) run(std::uint32_t workers, F &&f) {
     weft::runtime_options options;
     options.workers = workers;
+    if (workers == 1) options.max_workers = 1;
     return weft::run(options, std::forward<F>(f));
 }
 
