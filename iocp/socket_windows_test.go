@@ -147,7 +147,8 @@ func TestPipeOfMessages(t *testing.T) {
 
 func TestRefusedConnect(t *testing.T) {
 	f := newFixture(t)
-	free, err := Sockets{}.Listen(core.Endpoint{Family: core.IPv4, Address: [16]byte{127, 0, 0, 1}}, 1)
+	// Not at 127.0.0.1, where the port could be another process's next.
+	free, err := Sockets{}.Listen(core.Endpoint{Family: core.IPv4, Address: [16]byte{127, 0, 0, 2}}, 1)
 	require.NoError(t, err)
 	peer, err := Sockets{}.Local(free)
 	require.NoError(t, err)

@@ -53,7 +53,10 @@ var endTests = []test{
 		o.ends(0, "")
 	}},
 	{"refused", func(w *world) {
-		listener, endpoint := w.listen(core.IPv4)
+		// Not at 127.0.0.1: the port could be another process's next, or that of the very socket that connects.
+		apart := loopback(core.IPv4)
+		apart.Address[3] = 2
+		listener, endpoint := w.listenAt(apart)
 		w.close(listener)
 		handle, _ := w.socket(core.IPv4)
 		o := w.op(0)

@@ -276,7 +276,11 @@ func loopback(family uint16) (endpoint core.Endpoint) {
 
 // listen makes a listener on the loopback address.
 func (w *world) listen(family uint16) (handle uint64, endpoint core.Endpoint) {
-	system, err := w.Sockets.Listen(loopback(family), 0)
+	return w.listenAt(loopback(family))
+}
+
+func (w *world) listenAt(at core.Endpoint) (handle uint64, endpoint core.Endpoint) {
+	system, err := w.Sockets.Listen(at, 0)
 	require.NoError(w, err)
 	endpoint, err = w.Sockets.Local(system)
 	require.NoError(w, err)

@@ -75,22 +75,33 @@ static inline void starts_waiting(call *c, int rc)
     assert_int_equal(atomic_load(&c->runs), 0);
 }
 
-static inline weft_endpoint loopback(int family)
+static inline weft_endpoint parsed(const char *text)
 {
     weft_endpoint endpoint;
-    assert_int_equal(weft_endpoint_parse(family == WEFT_IPV4 ? "127.0.0.1:0" : "[::1]:0", &endpoint), WEFT_OK);
+    assert_int_equal(weft_endpoint_parse(text, &endpoint), WEFT_OK);
     return endpoint;
 }
 
+static inline weft_endpoint loopback(int family) { return parsed(family == WEFT_IPV4 ? "127.0.0.1:0" : "[::1]:0"); }
+
+/* For listeners that are closed, to be refused. At 127.0.0.1 the port could be the next listener's of another process, or that of the very socket that connects,
+ * which then meets itself. */
+#define APART "127.0.0.2:0"
+
 /* A listener and the address it got. */
-static inline weft_descriptor listen_on(weft_runtime runtime, int family, weft_endpoint *endpoint)
+static inline weft_descriptor listen_at(weft_runtime runtime, weft_endpoint at, weft_endpoint *endpoint)
 {
     weft_descriptor listener = {0};
-    *endpoint = loopback(family);
+    *endpoint = at;
     assert_int_equal(weft_tcp_listen(runtime, endpoint, 0, &listener), WEFT_OK);
     assert_int_equal(weft_local_endpoint(listener, endpoint), WEFT_OK);
     assert_int_not_equal(endpoint->port, 0);
     return listener;
+}
+
+static inline weft_descriptor listen_on(weft_runtime runtime, int family, weft_endpoint *endpoint)
+{
+    return listen_at(runtime, loopback(family), endpoint);
 }
 
 /* Two connected TCP descriptors of weft's. */

@@ -145,7 +145,7 @@ static void refused(void **state)
 {
     (void)state;
     weft_endpoint endpoint;
-    weft_descriptor listener = listen_on(runtime, WEFT_IPV4, &endpoint), descriptor;
+    weft_descriptor listener = listen_at(runtime, parsed(APART), &endpoint), descriptor;
     closes(listener);
     assert_int_equal(weft_tcp_open(runtime, WEFT_IPV4, &descriptor), WEFT_OK);
     call c;
@@ -160,7 +160,7 @@ static void refused_with_a_receive(void **state)
 {
     (void)state;
     weft_endpoint endpoint;
-    weft_descriptor listener = listen_on(runtime, WEFT_IPV4, &endpoint), descriptor;
+    weft_descriptor listener = listen_at(runtime, parsed(APART), &endpoint), descriptor;
     closes(listener);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(weft_tcp_open(runtime, WEFT_IPV4, &descriptor), WEFT_OK);

@@ -20,9 +20,9 @@ using test::tcp_stream;
 
 namespace {
 
-/// A port of loopback where nobody listens: it was free a moment ago.
+/// A port where nobody listens: it was free a moment ago. Not at 127.0.0.1, where it could be another process's by now, or that of the very socket that connects.
 endpoint closed_port() {
-    tcp_listener listener = tcp_listener::bind(endpoint::loopback(0));
+    tcp_listener listener = tcp_listener::bind(endpoint::ipv4({127, 0, 0, 2}, 0));
     return listener.local_endpoint();
 }
 

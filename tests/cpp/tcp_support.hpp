@@ -27,6 +27,7 @@ using weft::tcp_stream;
 inline weft::runtime make_runtime(std::uint32_t workers = 2) {
     weft::runtime_options options;
     options.workers = workers;
+    if (workers == 1) options.max_workers = 1; // one op after the other
     return weft::runtime(options);
 }
 
