@@ -26,6 +26,17 @@ static void *lane_allocate_zeroed(size_t bytes) {
 
 static void lane_rouse(lane_worker *worker) { lane_futex_wake(&worker->life); }
 
+static void lane_linger(lane_runtime *runtime, int64_t ns) {
+	lane_futex_wait(&runtime->drained, 0, lane_now() + ns);
+	WEFT_TEST_DELAY(lane_lingered);
+}
+
+static void lane_end_linger(lane_runtime *runtime) {
+	atomic_store_explicit(&runtime->drained, 1, memory_order_seq_cst);
+	WEFT_TEST_DELAY(lane_drained);
+	lane_futex_wake(&runtime->drained);
+}
+
 static void lane_end_watch(lane_runtime *runtime) {
 	atomic_store_explicit(&runtime->monitor, LANE_MONITOR_ENDS, memory_order_seq_cst);
 	WEFT_TEST_DELAY(lane_watch_to_end);
@@ -61,6 +72,10 @@ func (lane) WakeOne(r *core.RuntimeMemory) { C.lane_wake_one(memoryOf(r)) }
 func (lane) Rest(w *core.WorkerMemory) bool { return bool(C.lane_rest(workerOf(w))) }
 
 func (lane) Rouse(w *core.WorkerMemory) { C.lane_rouse(workerOf(w)) }
+
+func (lane) Linger(r *core.RuntimeMemory, ns int64) { C.lane_linger(memoryOf(r), C.int64_t(ns)) }
+
+func (lane) EndLinger(r *core.RuntimeMemory) { C.lane_end_linger(memoryOf(r)) }
 
 func (lane) Barrier() { C.lane_barrier() }
 

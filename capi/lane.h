@@ -174,7 +174,7 @@ struct lane_runtime {
     _Atomic int64_t polled_at;     /* atomic: ns of the last poll by anybody */
     _Atomic uint64_t released;     /* atomic: closed descriptors whose last op has let go, linked by next_free */
     _Atomic uint32_t wakers;       /* atomic: threads that are about to wake a worker; never reset */
-    uint32_t reserved_wakers;
+    _Atomic uint32_t drained;      /* atomic: 1 once a stopping runtime can get no more work; the futex word of its workers */
     /* Monitor's line. */
     _Alignas(128) _Atomic uint32_t monitor; /* atomic: LANE_MONITOR_AWAKE ...; the futex word */
     uint32_t reserved;

@@ -20,6 +20,10 @@ type Lane interface {
 	Rest(w *WorkerMemory) bool
 	// Rouse ends the Rest of a worker whose Life the caller has changed. Any thread.
 	Rouse(w *WorkerMemory)
+	// Linger waits until EndLinger, but at most for so many ns.
+	Linger(r *RuntimeMemory, ns int64)
+	// EndLinger ends all Lingers, also of those who come later. Any thread.
+	EndLinger(r *RuntimeMemory)
 	// Barrier is a full memory barrier in every worker's thread; see queue.go.
 	Barrier()
 	// Pause waits a moment for another thread's short section; longer with more spins.

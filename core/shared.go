@@ -250,7 +250,8 @@ type RuntimeMemory struct {
 	PolledAt    atomic.Int64                   // ns of the last poll
 	Released    atomic.Uint64                  // closed descriptors whose last op has let go
 	Wakers      atomic.Uint32                  // threads that are about to wake a worker; never reset
-	_           [128 - 76]byte
+	Drained     atomic.Uint32                  // 1 once a stopping runtime can get no more work
+	_           [128 - 80]byte
 
 	Monitor        atomic.Uint32 // 1 while the monitor sleeps without a timeout
 	_              [4]byte

@@ -50,11 +50,13 @@ func (r *Runtime) wakeAll() {
 	}
 }
 
-// restPause is how hard a worker that has drained its part pauses before it looks again: in the end of a runtime the others, and blocking
-// calls, may still be at something long, whose continuations it will help with. The longer that takes, the more seldom it looks.
+// How long, in ns, a worker that has drained its part waits until it looks again: in the end of a runtime the others, and blocking calls, may still be at
+// something long, whose continuations it will help with. The longer that takes, the more seldom it looks; and the more workers there are, the more seldom each:
+// a look takes one of Go's processors, and where ops block there may be hundreds.
 const (
-	restPause    = 1 << 10
-	restPauseMax = restPause * 40
+	restMin   = 50_000
+	restMax   = 2_000_000 // for up to restShare workers; proportionally longer for more
+	restShare = 16
 )
 
 // drained is called by a worker that found nothing while the runtime stops. It reports whether the runtime is at its end.
@@ -64,37 +66,48 @@ const (
 // a worker that does not rest can fill a queue; so when all rest, work can only come by injection. Pending, read as 0, stays 0, and whoever was counted in it has
 // injected his op before; so the compare-and-swap either closes that door or finds the work. Models: docs/models/stop.pml, takeover.pml.
 //
+// A worker goes on resting while it looks whether there is anything to do. If it went back to the lane each time, hundreds of them, each waiting its turn at one of
+// Go's processors on the way, would hardly ever rest all at once.
+//
 // Where the system reports completion, ops are under way that nobody waits for; they are polled for here. When none is left, none can
 // come (IOLane.Start), so it does not matter that others go on after the look.
 func (r *Runtime) drained(w *worker) bool {
-	busy := false
-	if r.descriptors.completes {
-		r.pollTurn(&w.poll, &w.shared.IOEvents, false)
-		busy = r.descriptors.busy()
-	}
-	r.mu.Lock()
-	r.resting++
-	if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && !r.queued() && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
-		r.closed = true
-		r.dismiss()
-	}
-	closed := r.closed
-	r.mu.Unlock()
-	if closed {
-		return true
-	}
 	if ran := w.shared.Ticks.Load(); ran != w.rested {
-		w.rested, w.rest = ran, restPause
+		w.rested, w.rest = ran, restMin
 	}
-	r.lane.Pause(w.rest)
-	w.rest = min(w.rest*2, restPauseMax)
+	busy := r.collect(w)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return true
+	for r.resting++; ; {
+		if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && !r.queued() && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
+			r.closed = true
+			r.dismiss()
+			r.lane.EndLinger(r.shared)
+		}
+		if r.closed {
+			return true
+		}
+		span := min(w.rest, restMax*(1+int64(r.live)/restShare))
+		w.rest = 2 * span
+		r.mu.Unlock()
+		r.lane.Linger(r.shared, span)
+		busy = r.collect(w)
+		r.mu.Lock()
+		// Closed, there is nothing. What is pending may have to be collected by a worker.
+		if !r.closed && (busy || r.shared.Pending.Load() != 0 || r.shared.Inject.Load() != 0 || r.queued()) {
+			r.resting--
+			return false
+		}
 	}
-	r.resting--
-	return false
+}
+
+// collect polls for what is under way where the system reports completion, and tells whether anything is.
+func (r *Runtime) collect(w *worker) bool {
+	if !r.descriptors.completes {
+		return false
+	}
+	r.pollTurn(&w.poll, &w.shared.IOEvents, false)
+	return r.descriptors.busy()
 }
 
 // queued tells whether anything is in any worker's queue. When all rest, what they have put there was put there before they did, under mu.

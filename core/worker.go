@@ -5,14 +5,14 @@ type worker struct {
 	runtime *Runtime
 	shared  *WorkerMemory // this worker's place
 	poll    poll
-	rest    uint32 // spins of the next pause of a worker that has drained its part
+	rest    int64  // ns until the next look of a worker that has drained its part
 	rested  uint64 // ops that it had run at the last one
 	_       [64]byte
 }
 
 // RunWorker is the life of worker i: the thread that the lane's starter made for it calls this once, and ends when it returns.
 func (r *Runtime) RunWorker(i int) {
-	w := &worker{runtime: r, shared: r.shared.Worker(i), rest: restPause}
+	w := &worker{runtime: r, shared: r.shared.Worker(i), rest: restMin}
 	w.poll.init()
 	w.begins()
 	for {

@@ -33,6 +33,7 @@ type Lane struct {
 	thieves [core.WorkersMax]thief
 	resting [core.WorkersMax]chan struct{} // of a cached worker
 	monitor chan struct{}                  // closed by EndWatch
+	drained chan struct{}                  // closed by EndLinger
 
 	views        [core.WorkersMax]view // owner: monitor
 	surplusSince int64                 // owner: monitor; ns, 0: there is none
@@ -47,7 +48,7 @@ type thief struct {
 
 // New makes the lane of one runtime. call is what runs an op: Call, or a test's own.
 func New(memory core.Memory, poller core.Poller, call func(function, argument uintptr)) *Lane {
-	l := &Lane{memory: memory, poller: poller, call: call, monitor: make(chan struct{})}
+	l := &Lane{memory: memory, poller: poller, call: call, monitor: make(chan struct{}), drained: make(chan struct{})}
 	for i := range l.workers {
 		l.workers[i].init()
 		l.resting[i] = make(chan struct{}, 1)

@@ -52,6 +52,22 @@ func (l *Lane) Rouse(w *core.WorkerMemory) {
 	}
 }
 
+// Linger implements core.Lane.
+func (l *Lane) Linger(_ *core.RuntimeMemory, ns int64) {
+	timer := time.NewTimer(time.Duration(ns))
+	defer timer.Stop()
+	select {
+	case <-l.drained:
+	case <-timer.C:
+	}
+}
+
+// EndLinger implements core.Lane.
+func (l *Lane) EndLinger(r *core.RuntimeMemory) {
+	r.Drained.Store(1)
+	close(l.drained)
+}
+
 // view is what the monitor remembers of a worker.
 type view struct {
 	ticks   uint64

@@ -181,10 +181,11 @@ again:
           :: closed -> goto ended
           :: else
           fi;
-          atomic {        /* the pause ends: closed, or look again */
+          atomic {        /* it goes on resting until there is something, or it is the last */
               if
               :: closed -> goto ended
-              :: injected > 0 || resting < live -> resting--
+              :: !closed && injected > 0 -> resting--
+              :: !closed && injected == 0 && resting == live -> closed = 1; goto ended
               fi
           };
           goto again

@@ -210,6 +210,13 @@ begins:
             closed || injected || queue[me] || WAITS || (resting == live && !QUEUED) ->
             if
             :: closed -> end = 1
+            :: !closed && !injected && !queue[me] && !WAITS -> /* still resting: it looks once more, and is the last */
+                closed = 1;
+                dismiss(1);
+#ifdef TWO
+                dismiss(2);
+#endif
+                end = 1
             :: else -> resting--; end = 0
             fi
         };

@@ -229,13 +229,6 @@ static void a_busy_joiner_lets_others_have_turns(void **state)
     assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec now;
-    MUST(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static void sleep_long(weft_fork *fork)
 {
     atomic_store(&((meeting *)fork)->begun, 1);

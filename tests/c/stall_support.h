@@ -46,7 +46,7 @@ static inline void block(weft_op *op)
     atomic_fetch_add(self->over, 1);
 }
 
-enum { BLOCKERS_MAX = 64 };
+enum { BLOCKERS_MAX = 250 };
 typedef struct blockade {
     pthread_mutex_t gate;
     atomic_long begun, over;
@@ -76,6 +76,14 @@ static inline void blockade_end(blockade *b, int count)
     pthread_mutex_lock(&b->gate); /* the last one has let go */
     pthread_mutex_unlock(&b->gate);
     pthread_mutex_destroy(&b->gate);
+}
+
+/* CPU time of the process. */
+static inline int64_t cpu_ns(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) abort();
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 typedef struct counted {

@@ -265,6 +265,24 @@ static void stop_while_all_are_blocked(void **state)
     }
 }
 
+/* Many workers rest at once in the end, and let each other. Each of those that went on looking for work needed one of Go's processors for it, of which there are as many
+ * as CPUs: the end took half a minute. */
+static void a_crowd_comes_to_its_end(void **state)
+{
+    (void)state;
+    enum { CROWD = BLOCKERS_MAX };
+    weft_runtime runtime = start_with((weft_runtime_config){.workers = 2});
+    blockade *b = blockade_begin(runtime, CROWD);
+    int64_t cpu = cpu_ns();
+    pthread_mutex_unlock(&b->gate);
+    assert_int_equal(weft_runtime_destroy(runtime), WEFT_OK);
+    cpu = cpu_ns() - cpu;
+    printf("    %d ms of CPU\n", (int)(cpu / 1000000));
+    assert_int_equal(atomic_load(&b->over), CROWD);
+    assert_true(cpu < INT64_C(4000000000) || getenv("WEFT_TEST_EMULATOR") != NULL);
+    free(b);
+}
+
 typedef struct latch_op {
     weft_op op;
     atomic_long *open, *begun;
@@ -309,6 +327,7 @@ int main(void)
         cmocka_unit_test(config_is_checked),
         cmocka_unit_test(threads_go_back_to_the_base),
         cmocka_unit_test(stop_while_all_are_blocked),
+        cmocka_unit_test(a_crowd_comes_to_its_end),
         cmocka_unit_test(stop_waits_for_what_only_a_queued_op_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static const layout_row layout_rows[] = {
 	R(asymmetric, Asymmetric), R(cpus, CPUs), R(port, Port), R(event, Event), R(worker_max, WorkerMax), R(active, Active), R(begun, Begun),
 	R(inject, Inject), R(pending, Pending), R(idle, Idle),
 	R(waking, Waking), R(spinning, Spinning), R(keeper, Keeper), R(descriptors, Descriptors), R(sleep_until, SleepUntil),
-	R(polled_at, PolledAt), R(released, Released), R(wakers, Wakers), R(monitor, Monitor), R(replace_since, ReplaceSince), R(refused_at, RefusedAt),
+	R(polled_at, PolledAt), R(released, Released), R(wakers, Wakers), R(drained, Drained), R(monitor, Monitor), R(replace_since, ReplaceSince), R(refused_at, RefusedAt),
 	R(stalls, Stalls), R(stalled_longest, StalledLongest), R(replacements, Replacements), R(refused, Refused),
 	R(dismissed, Dismissed), R(crossings, Crossings), R(wakes, Wakes),
 	R(io_started, IOStarted), R(io_events, IOEvents), R(io_immediate, IOImmediate), R(chunks, Chunks),
