@@ -281,7 +281,6 @@ func at[T any](address uint64) *T {
 	return *(**T)(unsafe.Pointer(&p))
 }
 
-// addressOf is the inverse of at.
 // reset makes the memory as new for the next runtime. But for Wakers: a thread that comes too late to find anything may be counted in it.
 func (r *RuntimeMemory) reset() {
 	all := unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r))
@@ -290,6 +289,7 @@ func (r *RuntimeMemory) reset() {
 	clear(all[wakers+unsafe.Sizeof(r.Wakers):])
 }
 
+// addressOf is the inverse of at.
 func addressOf[T any](p *T) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
 // AddressOf is the address of a piece of shared memory, as queues and slots hold it.
