@@ -78,14 +78,12 @@ func (r *Runtime) drained(w *worker) bool {
 	busy := r.collect(w)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.resting++; ; {
-		if !busy && !r.closed && r.resting == r.live && r.shared.Pending.Load() == 0 && !r.queued() && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
+	for r.resting++; !r.closed; {
+		if !busy && r.resting == r.live && r.shared.Pending.Load() == 0 && !r.queued() && r.shared.Inject.CompareAndSwap(0, InjectClosed) {
 			r.closed = true
 			r.dismiss()
 			r.lane.EndLinger(r.shared)
-		}
-		if r.closed {
-			return true
+			break
 		}
 		span := min(w.rest, restMax*(1+int64(r.live)/restShare))
 		w.rest = 2 * span
@@ -99,9 +97,11 @@ func (r *Runtime) drained(w *worker) bool {
 			return false
 		}
 	}
+	return true
 }
 
 // collect polls for what is under way where the system reports completion, and tells whether anything is.
+// What it takes is still under way, or pending, until it has run; so one who rests may take it.
 func (r *Runtime) collect(w *worker) bool {
 	if !r.descriptors.completes {
 		return false

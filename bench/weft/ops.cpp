@@ -8,6 +8,7 @@
 #include <weft.h>
 
 #include "bench.hpp"
+#include "takeover.hpp"
 
 namespace {
 
@@ -16,9 +17,6 @@ void need(int code, const char *what) {
         bench_fail("%s: %s", what, weft_error_text(code));
     }
 }
-
-// Whether a worker that an op holds up is replaced; weft_works.hpp says where it is not.
-enum class takeover { off, on };
 
 class runtime {
 public:

@@ -7,10 +7,7 @@
 #include <weft.hpp>
 
 #include "bench.hpp"
-
-/// Whether a worker that an op holds up is replaced. Only in works that are about that: else a work of one worker whose op computes for more than 10 ms
-/// would have two threads, and its peers one.
-enum class takeover { off, on };
+#include "takeover.hpp"
 
 inline weft::runtime start_runtime(const bench::options &o, takeover replaced = takeover::off) {
     weft::runtime_options options;

@@ -63,10 +63,7 @@ func (l *Lane) Linger(_ *core.RuntimeMemory, ns int64) {
 }
 
 // EndLinger implements core.Lane.
-func (l *Lane) EndLinger(r *core.RuntimeMemory) {
-	r.Drained.Store(1)
-	close(l.drained)
-}
+func (l *Lane) EndLinger(_ *core.RuntimeMemory) { close(l.drained) }
 
 // view is what the monitor remembers of a worker.
 type view struct {

@@ -53,15 +53,9 @@ static job new_job(atomic_long *called, atomic_long *done, atomic_long *gate)
     return (job){.blocking = {.op = {.run = finished}, .call = call}, .called = called, .done = done, .gate = gate};
 }
 
-static weft_runtime start_with(uint32_t workers, uint32_t threads)
+static weft_runtime start_pool(uint32_t workers, uint32_t threads)
 {
-    weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
-    config.workers = workers;
-    config.blocking_threads = threads;
-    config.name = "pool";
-    weft_runtime runtime = {0};
-    assert_int_equal(weft_runtime_create(&config, &runtime), WEFT_OK);
-    return runtime;
+    return start_with((weft_runtime_config){.workers = workers, .blocking_threads = threads, .name = "pool"});
 }
 
 static void bad_submissions(void **state)
@@ -92,7 +86,7 @@ static void bad_submissions(void **state)
 static void call_on_the_pool_and_run_on_a_worker(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, 0);
+    weft_runtime runtime = start_pool(1, 0);
     atomic_long called = 0, done = 0;
     job one = new_job(&called, &done, NULL);
     for (int again = 1; again <= 3; again++) {
@@ -114,7 +108,7 @@ enum { HANGING = 100, LIMIT = 4 };
 static void kinds_have_shares_of_their_own(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, LIMIT);
+    weft_runtime runtime = start_pool(1, LIMIT);
     atomic_long hung = 0, hung_done = 0, gate = 0, read = 0, read_done = 0;
     static job hanging[HANGING];
     for (int i = 0; i < HANGING; i++) {
@@ -140,7 +134,7 @@ static void kinds_have_shares_of_their_own(void **state)
 static void one_thread_keeps_the_order(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, 1);
+    weft_runtime runtime = start_pool(1, 1);
     atomic_long called = 0, done = 0;
     static job jobs[50];
     for (int i = 0; i < 50; i++) {
@@ -155,7 +149,7 @@ static void one_thread_keeps_the_order(void **state)
 static void cancel_before_during_and_after(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, 1);
+    weft_runtime runtime = start_pool(1, 1);
     atomic_long called = 0, done = 0, gate = 0;
     job early = new_job(&called, &done, NULL);
     assert_int_equal(weft_blocking_cancel(&early.blocking), WEFT_OK);
@@ -194,7 +188,7 @@ static void cancel_before_during_and_after(void **state)
 static void stop_waits_for_what_runs(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(2, 1);
+    weft_runtime runtime = start_pool(2, 1);
     atomic_long called = 0, done = 0;
     job running = new_job(&called, &done, NULL);
     atomic_long gate = 0; /* opened by nobody: stop is seen through weft_blocking_requested */
@@ -232,7 +226,7 @@ static void destroy_done(weft_op *op)
 static void a_call_may_destroy_its_runtime(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, 1);
+    weft_runtime runtime = start_pool(1, 1);
     static weft_blocking blocking;
     blocking = (weft_blocking){.op = {.run = destroy_done, .context = (void *)(uintptr_t)runtime.id}, .call = destroy_call};
     assert_int_equal(weft_blocking_submit(runtime, &blocking, 0), WEFT_OK);
@@ -243,7 +237,7 @@ static void a_call_may_destroy_its_runtime(void **state)
 static void idle_threads_end(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, 0);
+    weft_runtime runtime = start_pool(1, 0);
     atomic_long called = 0, done = 0, gate = 0;
     job jobs[8];
     for (int i = 0; i < 8; i++) {
@@ -277,7 +271,7 @@ static void mask_call(weft_blocking *blocking)
 static void signals_are_blocked(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with(1, 0);
+    weft_runtime runtime = start_pool(1, 0);
     atomic_long called = 0, done = 0;
     job one = new_job(&called, &done, NULL);
     one.blocking.call = mask_call;
@@ -360,7 +354,7 @@ static void submit_cancel_and_stop_at_once(void **state)
         for (int i = 0; i < STRESS_MAX; i++)
             stress_jobs[i] = (stress_job){.blocking = {.op = {.run = stress_run}, .call = stress_call}};
         atomic_store(&stress_submitted, 0);
-        stress_runtime = start_with(2, 1 + (uint32_t)round % 3);
+        stress_runtime = start_pool(2, 1 + (uint32_t)round % 3);
         pthread_t threads[SUBMITTERS + 1];
         for (long i = 0; i < SUBMITTERS; i++) pthread_create(&threads[i], NULL, stress_submit, (void *)(intptr_t)i);
         pthread_create(&threads[SUBMITTERS], NULL, stress_cancel, (void *)(uintptr_t)(round + 1));

@@ -13,14 +13,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static inline weft_runtime start_with(weft_runtime_config config)
-{
-    config.size = sizeof config;
-    weft_runtime runtime = {0};
-    assert_int_equal(weft_runtime_create(&config, &runtime), WEFT_OK);
-    return runtime;
-}
-
 /* Waits until a condition holds. The bound is only there to end a test that has failed. */
 #define WAIT_UNTIL(condition)                                                        \
     do {                                                                             \

@@ -18,20 +18,18 @@
 
 #include <weft.h>
 
-static inline weft_runtime start_at_most(uint32_t workers, uint32_t most)
+static inline weft_runtime start_with(weft_runtime_config config)
 {
-    weft_runtime_config config = WEFT_RUNTIME_CONFIG_INIT;
-    config.workers = workers;
-    config.max_workers = most;
+    config.size = sizeof config;
     weft_runtime runtime = {0};
     assert_int_equal(weft_runtime_create(&config, &runtime), WEFT_OK);
     return runtime;
 }
 
-static inline weft_runtime start_runtime(uint32_t workers) { return start_at_most(workers, 0); }
+static inline weft_runtime start_runtime(uint32_t workers) { return start_with((weft_runtime_config){.workers = workers}); }
 
 /* One op after the other, whatever holds the worker up: for tests that expect an order. */
-static inline weft_runtime start_alone(void) { return start_at_most(1, 1); }
+static inline weft_runtime start_alone(void) { return start_with((weft_runtime_config){.workers = 1, .max_workers = 1}); }
 
 static inline weft_stats stats_of(weft_runtime runtime)
 {
