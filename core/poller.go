@@ -48,8 +48,8 @@ type Poller interface {
 	Interrupt(system int32, io *IO) bool
 	// Poll waits at most timeout nanoseconds (negative: for ever; 0: not at all) for an event or a wake, and reports what
 	// there is: each op that can go on is handed to ready, on this thread, the one that is to run first first. It returns
-	// how many events the system had, wakes not counted. A timeout that elapses is never cut short by the resolution of the
-	// system's clock.
+	// how many events the system had, wakes not counted. A timeout is never cut short by the resolution of the system's clock,
+	// but may be by the slack with which the system ends sleeps (Linux: 50 us, or a thousandth of the time if that is more).
 	Poll(timeout int64, ready func(op *Op)) int
 	// Wake makes one Poll return early: one that waits, or else the next. Wakes that have not yet been noticed may count as one.
 	Wake()
