@@ -340,16 +340,6 @@ static bool is_idle(uint32_t state) {
 
 bool blocking_is_idle(const weft_blocking *op) { return is_idle(state_of(op)); }
 
-/* Takes an op for a submission. */
-static int begin(weft_blocking *op, uint32_t *before) {
-    uint32_t state = state_of(op);
-    do {
-        if (!is_idle(state)) return WEFT_EBUSY;
-    } while (!change_state(op, &state, BLOCKING_STARTING));
-    *before = state;
-    return WEFT_OK;
-}
-
 /* Undoes begin. A request that came meanwhile is kept for the next submission. */
 static void abandon(weft_blocking *op, uint32_t before) {
     uint32_t starting = BLOCKING_STARTING;
@@ -361,6 +351,20 @@ static int refuse_cancelled(weft_blocking *op) {
     op->status = WEFT_ECANCELED;
     set_state(op, BLOCKING_COMPLETED);
     return 1;
+}
+
+/* Takes an idle op for a runtime's pool; *before is what its state was. 1: it was cancelled before, and has its result. */
+static int begin(weft_runtime handle, weft_blocking *op, blocking_pool **pool, uint32_t *before) {
+    const lane_runtime *runtime = lane_runtime_of(handle.id);
+    if (runtime == NULL) return WEFT_EBADHANDLE;
+    uint32_t state = state_of(op);
+    do {
+        if (!is_idle(state)) return WEFT_EBUSY;
+    } while (!change_state(op, &state, BLOCKING_STARTING));
+    if (state == BLOCKING_CANCELLED_EARLY) return refuse_cancelled(op);
+    *before = state;
+    op->pool_ = *pool = &pools[runtime - lane_table];
+    return WEFT_OK;
 }
 
 /* Gives the op a thread, or lets it wait. Under the mutex. */
@@ -391,15 +395,11 @@ static int accept_op(blocking_pool *pool, weft_blocking *op, uint64_t id, uint32
 int weft_blocking_submit(weft_runtime handle, weft_blocking *op, uint32_t kind) {
     if (op == NULL || op->op.run == NULL || op->call == NULL || kind >= WEFT_BLOCKING_KINDS) return WEFT_EINVAL;
     if (atomic_load_explicit(&lane_forked, memory_order_relaxed) != 0) return WEFT_EFORKED;
-    lane_runtime *runtime = lane_runtime_of(handle.id);
-    if (runtime == NULL) return WEFT_EBADHANDLE;
+    blocking_pool *pool;
     uint32_t before;
-    int rc = begin(op, &before);
+    int rc = begin(handle, op, &pool, &before);
     if (rc != WEFT_OK) return rc;
-    if (before == BLOCKING_CANCELLED_EARLY) return refuse_cancelled(op);
-    blocking_pool *pool = &pools[runtime - lane_table];
     int saved = errno;
-    op->pool_ = pool;
     op->kind_ = kind;
     tsan_release(op);
     lane_mutex_lock(&pool->mutex);
@@ -410,13 +410,11 @@ int weft_blocking_submit(weft_runtime handle, weft_blocking *op, uint32_t kind) 
 }
 
 int blocking_begin(weft_runtime handle, weft_blocking *op) {
-    lane_runtime *runtime = lane_runtime_of(handle.id);
-    if (runtime == NULL) return WEFT_EBADHANDLE;
+    blocking_pool *pool;
     uint32_t before;
-    int rc = begin(op, &before);
+    int rc = begin(handle, op, &pool, &before);
     if (rc != WEFT_OK) return rc;
-    if (before == BLOCKING_CANCELLED_EARLY) return refuse_cancelled(op);
-    op->pool_ = &pools[runtime - lane_table];
+    lane_runtime *runtime = pool->runtime;
     if (atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING || !lane_hold_end(runtime)) {
         abandon(op, before);
         return WEFT_ESTOPPED;

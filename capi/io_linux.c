@@ -290,18 +290,14 @@ int io_shutdown(int32_t system, int directions) {
     return shutdown(system, how) == 0 ? WEFT_OK : weft_error_from_os(errno);
 }
 
-int io_local(int32_t system, weft_endpoint *endpoint) {
+static int name(bool remote, int32_t system, weft_endpoint *endpoint) {
     address address;
     socklen_t size = sizeof address;
     memset(&address, 0, sizeof address);
-    if (getsockname(system, &address.any, &size) != 0) return weft_error_from_os(errno);
+    if ((remote ? getpeername(system, &address.any, &size) : getsockname(system, &address.any, &size)) != 0) return weft_error_from_os(errno);
     return endpoint_of(&address, endpoint);
 }
 
-int io_remote(int32_t system, weft_endpoint *endpoint) {
-    address address;
-    socklen_t size = sizeof address;
-    memset(&address, 0, sizeof address);
-    if (getpeername(system, &address.any, &size) != 0) return weft_error_from_os(errno);
-    return endpoint_of(&address, endpoint);
-}
+int io_local(int32_t system, weft_endpoint *endpoint) { return name(false, system, endpoint); }
+
+int io_remote(int32_t system, weft_endpoint *endpoint) { return name(true, system, endpoint); }

@@ -56,54 +56,51 @@ int weft_descriptor_system(weft_descriptor descriptor, intptr_t *system) {
     return WEFT_OK;
 }
 
-/* Registers a socket that was just made. Its kind is known, so the system is not asked. */
-static int adopt(lane_runtime *runtime, int32_t system, uint32_t kind, weft_descriptor *descriptor) {
-    int rc = io_register(runtime, system, kind, descriptor);
-    if (rc != WEFT_OK) io_close(system);
-    return rc;
-}
-
-int weft_tcp_open(weft_runtime handle, int family, weft_descriptor *descriptor) {
-    if (descriptor == NULL || (family != WEFT_IPV4 && family != WEFT_IPV6)) return WEFT_EINVAL;
-    lane_runtime *runtime;
-    int rc = open_runtime(handle, &runtime);
-    if (rc != WEFT_OK) return rc;
-    io_errors saved = io_errors_keep();
-    int32_t system;
-    rc = io_socket(family, &system);
-    if (rc == WEFT_OK) rc = adopt(runtime, system, IO_HINT_STREAM, descriptor);
-    io_errors_restore(saved);
-    return rc;
-}
-
 static bool is_address(const weft_endpoint *endpoint) {
     return endpoint != NULL && (endpoint->family == WEFT_IPV4 || endpoint->family == WEFT_IPV6);
 }
 
-int weft_tcp_listen(weft_runtime handle, const weft_endpoint *endpoint, int backlog, weft_descriptor *descriptor) {
-    if (descriptor == NULL || !is_address(endpoint) || backlog < 0) return WEFT_EINVAL;
+/* Makes a socket and registers it. Its kind is known, so the system is not asked. */
+static int make_socket(weft_runtime handle, int (*make)(const weft_endpoint *, int, int32_t *), const weft_endpoint *endpoint, int backlog,
+                       uint32_t kind, weft_descriptor *descriptor) {
     lane_runtime *runtime;
     int rc = open_runtime(handle, &runtime);
     if (rc != WEFT_OK) return rc;
     io_errors saved = io_errors_keep();
     int32_t system;
-    rc = io_listen(endpoint, backlog, &system);
-    if (rc == WEFT_OK) rc = adopt(runtime, system, IO_HINT_STREAM, descriptor);
+    rc = make(endpoint, backlog, &system);
+    if (rc == WEFT_OK) {
+        rc = io_register(runtime, system, kind, descriptor);
+        if (rc != WEFT_OK) io_close(system);
+    }
     io_errors_restore(saved);
     return rc;
 }
 
+static int make_stream(const weft_endpoint *endpoint, int backlog, int32_t *system) {
+    (void)backlog;
+    return io_socket(endpoint->family, system);
+}
+
+static int make_datagrams(const weft_endpoint *endpoint, int backlog, int32_t *system) {
+    (void)backlog;
+    return io_datagrams(endpoint, system);
+}
+
+int weft_tcp_open(weft_runtime handle, int family, weft_descriptor *descriptor) {
+    if (descriptor == NULL || (family != WEFT_IPV4 && family != WEFT_IPV6)) return WEFT_EINVAL;
+    const weft_endpoint endpoint = {.family = (uint16_t)family};
+    return make_socket(handle, make_stream, &endpoint, 0, IO_HINT_STREAM, descriptor);
+}
+
+int weft_tcp_listen(weft_runtime handle, const weft_endpoint *endpoint, int backlog, weft_descriptor *descriptor) {
+    if (descriptor == NULL || !is_address(endpoint) || backlog < 0) return WEFT_EINVAL;
+    return make_socket(handle, io_listen, endpoint, backlog, IO_HINT_STREAM, descriptor);
+}
+
 int weft_udp_open(weft_runtime handle, const weft_endpoint *endpoint, weft_descriptor *descriptor) {
     if (descriptor == NULL || !is_address(endpoint)) return WEFT_EINVAL;
-    lane_runtime *runtime;
-    int rc = open_runtime(handle, &runtime);
-    if (rc != WEFT_OK) return rc;
-    io_errors saved = io_errors_keep();
-    int32_t system;
-    rc = io_datagrams(endpoint, &system);
-    if (rc == WEFT_OK) rc = adopt(runtime, system, 0, descriptor);
-    io_errors_restore(saved);
-    return rc;
+    return make_socket(handle, make_datagrams, endpoint, 0, 0, descriptor);
 }
 
 int weft_udp_connect(weft_descriptor descriptor, const weft_endpoint *endpoint) {

@@ -3,7 +3,7 @@
  * datagram_test.c: datagrams with the address of the other end: both families, empty ones, those that are cut off or too long, nobody there, a connected
  * socket, and the ends of a receive that waits.
  */
-#include "support.h"
+#include "fixture.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,31 +17,6 @@ static void count_done(weft_op *op) { atomic_fetch_add(&((job *)op)->done, 1); }
 
 static job new_job(void) { return (job){.datagram = {.io = {.op = {.run = count_done}}}}; }
 
-static weft_runtime runtime;
-
-static int set_up(void **state)
-{
-    (void)state;
-    runtime = start_runtime(2);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(stats_of(runtime).descriptors, 0);
-    return weft_runtime_destroy(runtime);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-static weft_endpoint address(const char *text)
-{
-    weft_endpoint endpoint;
-    assert_int_equal(weft_endpoint_parse(text, &endpoint), WEFT_OK);
-    return endpoint;
-}
-
 /* A socket on the loopback address of a family, and where it is. */
 typedef struct place {
     weft_descriptor socket;
@@ -50,7 +25,7 @@ typedef struct place {
 
 static place open_place(const char *text)
 {
-    weft_endpoint wanted = address(text);
+    weft_endpoint wanted = parsed(text);
     place p;
     assert_int_equal(weft_udp_open(runtime, &wanted, &p.socket), WEFT_OK);
     assert_int_equal(weft_local_endpoint(p.socket, &p.endpoint), WEFT_OK);
@@ -108,7 +83,7 @@ static void bad_arguments(void **state)
     assert_int_equal(weft_udp_open((weft_runtime){0}, &p.endpoint, &descriptor), WEFT_EBADHANDLE);
     assert_int_equal(weft_udp_open(runtime, &p.endpoint, &descriptor), WEFT_EADDRINUSE);
 #if !defined(_WIN32) /* Wine takes any */
-    weft_endpoint elsewhere = address("192.0.2.1:9");
+    weft_endpoint elsewhere = parsed("192.0.2.1:9");
     assert_int_equal(weft_udp_open(runtime, &elsewhere, &descriptor), WEFT_EADDRNOTAVAIL);
 #endif
     assert_int_equal(weft_recv_from(NULL, p.socket, &byte, 1), WEFT_EINVAL);
@@ -181,7 +156,7 @@ static void boundaries(void **state)
         memset(&j.datagram, 0, sizeof j.datagram);
         j.datagram.io.op.run = count_done;
     }
-    weft_endpoint other = address("[::1]:9");
+    weft_endpoint other = parsed("[::1]:9");
     int status = result(&j, weft_send_to(&j.datagram, a.socket, huge, 1, &other));
     assert_true(status == WEFT_EINVAL || status == WEFT_ENOTSUP);
     sends(a, "still there", &b.endpoint);
@@ -280,7 +255,7 @@ static void stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(bad_arguments), TEST(there_and_back), TEST(boundaries), TEST(nobody_there), TEST(connected), TEST(cancel_and_close), TEST(stop),
+        IO_TEST(bad_arguments), IO_TEST(there_and_back), IO_TEST(boundaries), IO_TEST(nobody_there), IO_TEST(connected), IO_TEST(cancel_and_close), IO_TEST(stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

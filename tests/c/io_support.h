@@ -6,7 +6,7 @@
 #ifndef WEFT_TESTS_C_IO_SUPPORT_H
 #define WEFT_TESTS_C_IO_SUPPORT_H
 
-#include "support.h"
+#include "fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,25 +15,6 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Every test has a runtime of its own, and leaves no descriptor behind. */
-static weft_runtime runtime;
-
-static inline int set_up(void **state)
-{
-    (void)state;
-    runtime = start_runtime(2);
-    return 0;
-}
-
-static inline int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(stats_of(runtime).descriptors, 0);
-    return weft_runtime_destroy(runtime);
-}
-
-#define IO_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 static inline void closes(weft_descriptor descriptor) { assert_int_equal(weft_descriptor_close(descriptor), WEFT_OK); }
 
@@ -73,13 +54,6 @@ static inline void starts_waiting(call *c, int rc)
     c->started = rc;
     assert_int_equal(rc, WEFT_OK);
     assert_int_equal(atomic_load(&c->runs), 0);
-}
-
-static inline weft_endpoint parsed(const char *text)
-{
-    weft_endpoint endpoint;
-    assert_int_equal(weft_endpoint_parse(text, &endpoint), WEFT_OK);
-    return endpoint;
 }
 
 static inline weft_endpoint loopback(int family) { return parsed(family == WEFT_IPV4 ? "127.0.0.1:0" : "[::1]:0"); }

@@ -3,28 +3,10 @@
  * windows_test.c: what is Windows' own in files, pipes and sockets, and where the tests of the same on Linux ask Linux' questions. Built
  * for Windows only.
  */
-#include "support.h"
+#include "fixture.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-
-static weft_runtime runtime;
-
-static int set_up(void **state)
-{
-    (void)state;
-    runtime = start_runtime(2);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(stats_of(runtime).descriptors, 0);
-    return weft_runtime_destroy(runtime);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* Files. */
 
@@ -388,16 +370,16 @@ static void errors_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(files_read_and_write_at_offsets),
-        TEST(files_are_opened_as_asked),
-        TEST(what_is_no_file),
-        TEST(files_many_at_once),
-        TEST(pipes_move_bytes),
-        TEST(handles_that_are_refused),
-        TEST(sockets_have_one_runtime),
-        TEST(ends_of_receives),
-        TEST(nothing_is_left_open),
-        TEST(errors_are_kept),
+        IO_TEST(files_read_and_write_at_offsets),
+        IO_TEST(files_are_opened_as_asked),
+        IO_TEST(what_is_no_file),
+        IO_TEST(files_many_at_once),
+        IO_TEST(pipes_move_bytes),
+        IO_TEST(handles_that_are_refused),
+        IO_TEST(sockets_have_one_runtime),
+        IO_TEST(ends_of_receives),
+        IO_TEST(nothing_is_left_open),
+        IO_TEST(errors_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

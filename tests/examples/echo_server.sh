@@ -1,10 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 . "$(dirname "$0")/functions"
-"$(program echo_server)" 127.0.0.1:0 >"$work/out" 2>"$work/err" &
-server=$!
-background=$server
-port=$(line_of "$work/out" 'listening on 127\.0\.0\.1:([0-9]+)')
+serve echo_server
 
 printf 'one line\n' | "$here/raw" "$port" 9 >"$work/line"
 expect_text "$work/line" "one line"
@@ -24,11 +21,4 @@ for i in 1 2 3 4; do
     cmp "$work/sent$i" "$work/received$i" || fail "what came back differs"
 done
 
-# An address in use is an error with words, not a crash.
-code=0
-"$(program echo_server)" "127.0.0.1:$port" >"$work/second" 2>&1 || code=$?
-[ "$code" -eq 1 ] || fail "a second server at the same port ended with $code"
-expect "$work/second" '^echo_server: listen at 127\.0\.0\.1:[0-9]+: address is in use$'
-
-kill -0 "$server" || fail "the server is gone"
-[ ! -s "$work/err" ] || fail "the server complained"
+serves_alone echo_server "listen at"
