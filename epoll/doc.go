@@ -5,5 +5,5 @@
 // is recognised.
 //
 // The C lane waits on the same epoll descriptor by itself (capi/poll_linux.c); both keep the contract of core.Poller. On
-// other systems New says that it is not supported.
+// other systems the package is empty.
 package epoll

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOtherSystems: where there is no epoll the package is there all the same, and says so.
+// TestOtherSystems: where there is no epoll, core and its tests are built all the same, and the package is empty.
 func TestOtherSystems(t *testing.T) {
 	command := exec.Command("go", "build", "weft/core", "weft/epoll", "weft/core/pollertest")
 	command.Env = append(os.Environ(), "GOOS=windows", "CGO_ENABLED=0")

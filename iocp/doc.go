@@ -5,6 +5,6 @@
 // core's transfer.go says who may touch these words when. Calls on TCP sockets that succeed at once post no packet, where the
 // socket's provider is the system's own; everything else does.
 //
-// The C lane waits at the same port by itself (capi/poll_windows.c); both keep the contract of core.Poller. On other systems New
-// says that it is not supported.
+// The C lane waits at the same port by itself (capi/poll_windows.c); both keep the contract of core.Poller. On other systems the
+// package is empty.
 package iocp
