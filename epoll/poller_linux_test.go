@@ -65,6 +65,7 @@ func newFixture(t *testing.T) *fixture {
 	shared := (*core.RuntimeMemory)(piece)
 	shared.ID.Store(1)
 	shared.State.Store(core.StateRunning)
+	shared.Pending.Store(1)
 	f.DescriptorTable = core.NewDescriptorTable(shared, f.poller, purelane.Memory{})
 	require.NoError(t, f.poller.Attach(f.DescriptorTable, shared))
 	require.Positive(t, shared.Port)

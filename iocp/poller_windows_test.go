@@ -73,6 +73,7 @@ type fixture struct {
 	poller *Poller
 	lane   *core.IOLane
 	queue  []*core.Op
+	pieces []func() // what frees the memory of ops
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -80,12 +81,23 @@ func newFixture(t *testing.T) *fixture {
 	shared := memory[core.RuntimeMemory](t, 1)
 	shared.ID.Store(1)
 	shared.State.Store(core.StateRunning)
+	shared.Pending.Store(1)
 	f.DescriptorTable = core.NewDescriptorTable(shared, f.poller, purelane.Memory{})
 	f.lane = core.NewIOLane(f.DescriptorTable, Sockets{}, 1)
 	require.NoError(t, f.poller.Attach(f.DescriptorTable, shared))
 	require.Positive(t, shared.Port)
 	require.Positive(t, shared.Event)
-	t.Cleanup(f.poller.Close)
+	t.Cleanup(func() {
+		// What is closed may be under way still, and the system writes to its memory until it has ended.
+		for deadline := time.Now().Add(20 * time.Second); shared.Descriptors.Load() != 0; f.work() {
+			require.True(t, time.Now().Before(deadline), "an op never ended")
+			f.poller.Poll(int64(20*time.Millisecond), f.add)
+		}
+		f.poller.Close()
+		for _, free := range f.pieces {
+			free()
+		}
+	})
 	return f
 }
 
@@ -103,7 +115,7 @@ func (f *fixture) add(op *core.Op) { f.queue = append(f.queue, op) }
 func (f *fixture) adopt(system int32) (handle uint64) {
 	handle, err := f.Open(system, Sockets{}.Kind(system))
 	require.NoError(f, err)
-	f.Cleanup(func() { _ = f.Close(handle, nil) })
+	f.Cleanup(func() { _ = f.Close(handle, f.add) })
 	return handle
 }
 
@@ -122,9 +134,17 @@ type op struct {
 }
 
 func (f *fixture) op(n int) *op {
-	o := &op{IO: memory[core.IO](f.T, 1), f: f, memory: unsafe.Slice(memory[byte](f.T, n), n)}
+	o := &op{IO: piece[core.IO](f, 1), f: f, memory: unsafe.Slice(piece[byte](f, n), n)}
 	o.Op.Run = 1
 	return o
+}
+
+// piece is memory that is freed once all ops have ended.
+func piece[T any](f *fixture, n int) *T {
+	var zero T
+	memory := purelane.Memory{}.Alloc(unsafe.Sizeof(zero) * uintptr(n))
+	f.pieces = append(f.pieces, func() { purelane.Memory{}.Free(memory) })
+	return (*T)(memory)
 }
 
 func (o *op) start(handle uint64, kind uint16) (done bool) {
@@ -142,13 +162,16 @@ func (o *op) waits(handle uint64, kind uint16) {
 
 // work runs what is queued, and tells whether this op is complete.
 func (o *op) work() bool {
-	f := o.f
+	o.f.work()
+	return o.State.Load() == core.IOCompleted
+}
+
+func (f *fixture) work() {
 	for len(f.queue) != 0 {
 		next := f.queue[0]
 		f.queue = f.queue[1:]
 		f.lane.Retry(next, f.add)
 	}
-	return o.State.Load() == core.IOCompleted
 }
 
 func (o *op) ends(status core.Error, text string) {

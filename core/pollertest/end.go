@@ -116,10 +116,18 @@ var endTests = []test{
 		for range 50 {
 			client, server := w.pair(core.IPv4)
 			o := w.receive(server.handle, 4, 0)
+			var next, other end
+			if w.poller.Completes() {
+				// An end is found by the op's address, so the number does not matter; and Wine, which makes a receive by number at the moment at which data
+				// come, loses it if the number is another socket's by then.
+				next, other = w.pair(core.IPv4)
+			}
 			w.send(client.handle, "data") // nobody has polled since
 			w.close(server.handle)
-			// The number, and likely the record, begin a new life before the old event could be seen.
-			next, other := w.pair(core.IPv4)
+			if !w.poller.Completes() {
+				// The number, and likely the record, begin a new life before the old event could be seen.
+				next, other = w.pair(core.IPv4)
+			}
 			waits := w.receive(other.handle, 4, 0)
 			w.settle()
 			require.False(w, waits.ran())

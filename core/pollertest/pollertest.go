@@ -79,6 +79,7 @@ func newWorld(t *testing.T, s System) *world {
 	}
 	shared.ID.Store(1)
 	shared.State.Store(core.StateRunning)
+	shared.Pending.Store(1)
 	w.table = core.NewDescriptorTable(shared, w.poller, (*arena)(w))
 	require.NoError(t, w.poller.Attach(w.table, shared))
 	if s.Lane != nil {
@@ -90,6 +91,8 @@ func newWorld(t *testing.T, s System) *world {
 		for handle := range w.open {
 			w.close(handle)
 		}
+		// Ops end behind the close where the system reports completion, and it writes to their memory until then.
+		w.until(func() bool { return shared.Descriptors.Load() == 0 })
 		w.poller.Close()
 		for _, piece := range w.pieces {
 			s.Memory.Free(piece)
