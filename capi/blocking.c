@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "crossing.h"
+#include "end.h"
 #include "threads.h"
 #include "tsan.h"
 
@@ -84,20 +85,6 @@ __attribute__((constructor)) static void blocking_load(void) {
         pools[slot].runtime = &lane_table[slot];
     }
 }
-
-/* The end of a runtime (core/stop.go, drained) waits until the count is 0. Whoever is counted queues his op first and lets go
- * second; the workers look at the count first and at the queue second. seq_cst, both: so an op of somebody who has let go is
- * seen in the queue. 0 is final: it is only reached when Stop, too, has let go. Model: docs/models/stop.pml. */
-bool lane_hold_end(lane_runtime *runtime) {
-    uint64_t pending = atomic_load_explicit(&runtime->pending, memory_order_relaxed);
-    do {
-        if (pending == 0) return false;
-    } while (!atomic_compare_exchange_weak_explicit(&runtime->pending, &pending, pending + 1, memory_order_seq_cst,
-                                                    memory_order_relaxed));
-    return true;
-}
-
-void lane_release_end(lane_runtime *runtime) { atomic_fetch_sub_explicit(&runtime->pending, 1, memory_order_seq_cst); }
 
 /* A level that is changed under the mutex. */
 static uint32_t level_add(_Atomic uint32_t *level, uint32_t by) {

@@ -35,9 +35,4 @@ int blocking_begin(weft_runtime handle, weft_blocking *op);
 void blocking_finish(weft_blocking *op, bool behind);
 void blocking_hand_over(weft_blocking *op, uint32_t kind);
 
-/* Holds the end of a running runtime off, for an op that completes from a thread of weft's that is no worker; false once it stops
- * for good. lane_release_end comes after the op was handed back with lane_finish. */
-bool lane_hold_end(lane_runtime *runtime);
-void lane_release_end(lane_runtime *runtime);
-
 #endif

@@ -11,10 +11,12 @@
 #include "address.h"
 #include "delay.h"
 #include "io.h"
+#include "io_op.h"
 
 #include <string.h>
 
 #include "crossing.h"
+#include "end.h"
 #include "export.h"
 #include "lane_internal.h"
 #include "slot.h"
@@ -86,27 +88,6 @@ static uint64_t io_total(const weft_io *io) {
     return total;
 }
 
-/* Where an op is under way: the record's address, which has its low bits free, and the direction, in one word. */
-static inline void *io_place(lane_descriptor *descriptor, int direction) {
-    return (char *)descriptor + direction;
-}
-
-static inline lane_descriptor *io_descriptor(void *place) { return (lane_descriptor *)((uintptr_t)place & ~(uintptr_t)1); }
-
-static inline int io_direction(void *place) { return (int)((uintptr_t)place & 1); }
-
-/* Writes the result. The caller has the op in his hands, and calls or queues its run after this.
- *     descriptor_: none, so that a cancel of the op's next life does not look at this one's.
- *     state_: a plain store in effect, not a compare-and-swap: a request that comes in between is as good as one that comes
- *   too late. release: whoever sees the state sees the result. */
-static inline void io_complete(weft_io *io, int status, int os_error) {
-    io->status = status;
-    io->os_error = os_error;
-    __atomic_store_n(&io->descriptor_, NULL, __ATOMIC_RELAXED);
-    WEFT_TEST_DELAY(io_complete_written);
-    __atomic_store_n(&io->state_, IO_COMPLETED, __ATOMIC_RELEASE);
-}
-
 static inline void io_finish(lane_descriptor *descriptor, int direction, weft_io *io, int status, int os_error) {
     slot_release(descriptor, &descriptor->slot[direction]);
     WEFT_TEST_DELAY(io_finish_released);
@@ -147,19 +128,17 @@ static void io_conclude(lane_runtime *runtime, lane_descriptor *descriptor, int 
 
 /* The way to a result. */
 
-/* Whether a receive need not be tried, since it would be refused: the last one on this TCP socket took less than it asked
- * for, nothing has been reported since, and the peer has not ended.
+/* Whether a receive need not be tried, since it would be refused: the last one on this TCP socket took less than it asked for, nothing has been
+ * reported since, and the peer has not ended.
  *
- * A short receive leaves the queue empty at a moment t within that call. What comes after t is an edge, and so an event that
- * is handled after t, which either sets READY, or finds an op armed. READY, in turn, is only cleared by somebody who makes a
- * call next, and who forgets the short receive if that call fails; the one who claimed the slot just now found it clear
- * (*news is false). So there is nothing, or there is an event still to come; and an op that arms now is found by it. Two things make a receive short although more is there: the
- * end of the stream right behind the bytes, which is no edge of its own when both came before the event; and urgent data, at
- * which a receive stops. The event that reports them says so (EPOLLRDHUP, EPOLLPRI) and leaves HANGUP, for good; and it is
- * handled before the receive is made, or comes after it. Mutants DRAINED_ALWAYS, HANGUP_LATE.
+ * A short receive leaves the queue empty at a moment t within that call. What comes after t is an edge, and so an event that is handled after t,
+ * which either sets READY, or finds an op armed. READY, in turn, is only cleared by somebody who makes a call next, and who forgets the short receive
+ * if that call fails; the one who claimed the slot just now found it clear (*news is false). So there is nothing, or there is an event still to come;
+ * and an op that arms now is found by it. Two things make a receive short although more is there: the end of the stream right behind the bytes, which
+ * is no edge of its own when both came before the event; and urgent data, at which a receive stops. The event that reports them says so (EPOLLRDHUP,
+ * EPOLLPRI) and leaves HANGUP, for good; and it is handled before the receive is made, or comes after it. Mutants DRAINED_ALWAYS, HANGUP_LATE.
  *
- * relaxed: DRAINED is written by the holders of the slot, HANGUP before the event's step on the slot; the claim has acquired
- * both. */
+ * relaxed: DRAINED is written by the holders of the slot, HANGUP before the event's step on the slot; the claim has acquired both. */
 static inline bool io_vain(const lane_descriptor *descriptor, int direction) {
     return direction == LANE_RECEIVE && (atomic_load_explicit(&descriptor->hints, memory_order_relaxed) &
                                          (LANE_HINT_RECEIVE_DRAINED | LANE_HINT_HANGUP)) == LANE_HINT_RECEIVE_DRAINED;
@@ -340,16 +319,10 @@ typedef struct io_request {
     const weft_endpoint *endpoint;
 } io_request;
 
-static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
-    if (LANE_UNLIKELY(io == NULL || io->op.run == NULL)) return WEFT_EINVAL;
-    lane_runtime *runtime;
-    lane_descriptor *descriptor;
-    int rc = io_find(handle, &runtime, &descriptor);
-    if (LANE_UNLIKELY(rc != WEFT_OK)) return rc;
-    /* relaxed: an op that slips through while a stop begins sees it before it waits (io_unwanted). */
-    if (LANE_UNLIKELY(atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING)) return WEFT_ESTOPPED;
+static inline __attribute__((always_inline)) int io_start_here(weft_io *io, weft_descriptor handle, io_request request, lane_runtime *runtime,
+                                                              lane_descriptor *descriptor) {
     uint32_t before;
-    rc = io_begin(io, &before);
+    int rc = io_begin(io, &before);
     if (LANE_UNLIKELY(rc != WEFT_OK)) return rc;
     if (LANE_UNLIKELY(before == IO_CANCELLED_EARLY)) {
         io->count = 0;
@@ -393,6 +366,22 @@ static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
     if (io_settle(runtime, descriptor, direction, io, !news && io_vain(descriptor, direction))) rc = io_immediate(runtime, io);
     WEFT_TEST_DELAY(io_start_settled);
     io_errors_restore(saved);
+    return rc;
+}
+
+static int io_start(weft_io *io, weft_descriptor handle, io_request request) {
+    if (LANE_UNLIKELY(io == NULL || io->op.run == NULL)) return WEFT_EINVAL;
+    lane_runtime *runtime;
+    lane_descriptor *descriptor;
+    int rc = io_find(handle, &runtime, &descriptor);
+    if (LANE_UNLIKELY(rc != WEFT_OK)) return rc;
+    /* relaxed: an op that slips through while a stop begins sees it before it waits (io_unwanted). */
+    if (LANE_UNLIKELY(atomic_load_explicit(&runtime->state, memory_order_relaxed) != LANE_RUNNING)) return WEFT_ESTOPPED;
+    WEFT_TEST_DELAY(io_start_accepted);
+    lane_visit visit = lane_visit_begin(runtime);
+    if (LANE_UNLIKELY(visit == LANE_VISIT_LATE)) return WEFT_ESTOPPED;
+    rc = io_start_here(io, handle, request, runtime, descriptor);
+    lane_visit_end(runtime, visit);
     return rc;
 }
 
@@ -485,15 +474,19 @@ int weft_io_cancel(weft_io *io) {
     /* The request stands in the state. seq_cst, against io_start: see there. */
     void *place = __atomic_load_n(&io->descriptor_, __ATOMIC_SEQ_CST);
     lane_descriptor *descriptor = io_descriptor(place);
+    if (descriptor == NULL) return WEFT_OK;
+    /* Where the op completes meanwhile, the record may be another's by now, or its runtime may have ended; it still is one of a runtime's. */
+    lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
+    WEFT_TEST_DELAY(io_cancel_found);
+    lane_visit visit = lane_visit_begin(runtime);
+    if (visit == LANE_VISIT_LATE) return WEFT_OK; /* Stop has taken out all that waited, and no other has come to wait since */
     if (IO_COMPLETES) {
-        if (descriptor != NULL) io_ask_from_outside(descriptor, io_direction(place), io);
-        return WEFT_OK;
-    }
-    if (descriptor != NULL && slot_withdraw(descriptor, &descriptor->slot[io_direction(place)], io)) {
+        io_ask_from_outside(descriptor, io_direction(place), io);
+    } else if (slot_withdraw(descriptor, &descriptor->slot[io_direction(place)], io)) {
         WEFT_TEST_DELAY(io_cancel_withdrawn);
-        lane_runtime *runtime = (lane_runtime *)(uintptr_t)descriptor->runtime;
         io_complete(io, WEFT_ECANCELED, 0);
         lane_finish(runtime, &io->op);
     }
+    lane_visit_end(runtime, visit);
     return WEFT_OK;
 }

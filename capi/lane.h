@@ -191,7 +191,7 @@ struct lane_runtime {
     _Atomic uint64_t io_started;
     _Atomic uint64_t io_events;
     _Atomic uint64_t io_immediate;
-    /* Descriptor table: chunks are never moved and never freed while the runtime lives. */
+    /* Descriptor table: chunks are never moved and never freed; the next runtime in this place uses them. */
     _Alignas(128) _Atomic uint64_t chunks[LANE_CHUNKS_MAX];
 };
 

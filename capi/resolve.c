@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "blocking.h"
 #include "crossing.h"
+#include "end.h"
 #include "export.h"
 #include "tsan.h"
 

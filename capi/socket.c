@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "crossing.h"
+#include "end.h"
 #include "export.h"
 #include "io.h"
 #include "lane_internal.h"
@@ -35,6 +36,7 @@ int weft_descriptor_close(weft_descriptor descriptor) {
     lane_descriptor *record;
     int rc = io_find(descriptor, &runtime, &record);
     if (rc != WEFT_OK) return rc;
+    lane_visit visit = lane_visit_begin(runtime); /* late, there is nothing that waits */
     LANE_COUNT(runtime, crossings, 1);
     uint64_t waited[2] = {0, 0};
     lane_crossing crossing;
@@ -43,6 +45,7 @@ int weft_descriptor_close(weft_descriptor descriptor) {
     lane_crossed(&crossing);
     for (int i = 0; i < 2; i++)
         if (waited[i] != 0) lane_finish(runtime, (weft_op *)(uintptr_t)waited[i]);
+    lane_visit_end(runtime, visit);
     return rc;
 }
 

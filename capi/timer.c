@@ -4,6 +4,7 @@
  * Advancing the wheel and firing are Go's: core/wheel.go has the structure's invariants.
  */
 #include "delay.h"
+#include "end.h"
 #include "lane_internal.h"
 
 #include "io.h"
@@ -163,8 +164,9 @@ static inline lane_worker *lane_worker_of(const weft_timer *timer) {
 
 /* Takes a pending timer out of the wheel that the caller has locked, and gives the lock back. The runtime, or NULL when it is not there: it may
  * have fired before we had the lock, and have been started again in another wheel, under that one's lock; then we may see that (state_ was
- * published after worker_). Nobody starts it in this wheel meanwhile. */
-static inline __attribute__((always_inline)) lane_runtime *lane_take_out_locked(lane_worker *worker, weft_timer *timer) {
+ * published after worker_). Nobody starts it in this wheel meanwhile. Who will finish it puts the runtime's end off (visit not NULL), in time: as long as the
+ * timer is there, Stop has not closed the wheel, and the end has not come. */
+static inline __attribute__((always_inline)) lane_runtime *lane_take_out_locked(lane_worker *worker, weft_timer *timer, lane_visit *visit) {
     lane_wheel *wheel = &worker->wheel;
     lane_runtime *runtime = NULL;
     if (LANE_LIKELY(lane_worker_of(timer) == worker)) {
@@ -173,44 +175,47 @@ static inline __attribute__((always_inline)) lane_runtime *lane_take_out_locked(
         timer->status = WEFT_ECANCELED;
         wheel->cancelled++;
         runtime = lane_runtime_at(worker); /* before the lock is given back: what we do not hold pending may end */
+        if (visit != NULL) *visit = lane_visit_begin(runtime);
     }
     lane_unlock(wheel);
     return runtime;
 }
 
 /* Waits for the lock, and follows a timer that is started elsewhere meanwhile. */
-static LANE_COLD lane_runtime *lane_take_out_contended(weft_timer *timer) {
+static LANE_COLD lane_runtime *lane_take_out_contended(weft_timer *timer, lane_visit *visit) {
     lane_runtime *runtime = NULL;
     for (lane_worker *worker; runtime == NULL && (worker = lane_worker_of(timer)) != NULL;) {
         WEFT_TEST_DELAY(lane_timer_followed);
         lane_lock(&worker->wheel);
-        runtime = lane_take_out_locked(worker, timer);
+        runtime = lane_take_out_locked(worker, timer, visit);
     }
     return runtime;
 }
 
 /* Takes a pending timer out of its wheel; NULL when it is not pending, else its runtime. One that is not pending is seen without a lock: its
  * runtime, and the wheel with it, may be gone. */
-static inline __attribute__((always_inline)) lane_runtime *lane_take_out(weft_timer *timer) {
+static inline __attribute__((always_inline)) lane_runtime *lane_take_out(weft_timer *timer, lane_visit *visit) {
     lane_worker *worker = lane_worker_of(timer);
     if (worker == NULL) return NULL;
     WEFT_TEST_DELAY(lane_timer_found);
-    if (!lane_try_lock(&worker->wheel)) return lane_take_out_contended(timer);
-    lane_runtime *runtime = lane_take_out_locked(worker, timer);
-    return LANE_LIKELY(runtime != NULL) ? runtime : lane_take_out_contended(timer);
+    if (!lane_try_lock(&worker->wheel)) return lane_take_out_contended(timer, visit);
+    lane_runtime *runtime = lane_take_out_locked(worker, timer, visit);
+    return LANE_LIKELY(runtime != NULL) ? runtime : lane_take_out_contended(timer, visit);
 }
 
 int weft_timer_cancel(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
     tsan_release(timer);
-    lane_runtime *runtime = lane_take_out(timer);
+    lane_visit visit = LANE_VISIT_HOME;
+    lane_runtime *runtime = lane_take_out(timer, &visit);
     if (runtime == NULL) return 1;
     WEFT_TEST_DELAY(lane_timer_taken_out);
     lane_finish(runtime, &timer->op);
+    lane_visit_end(runtime, visit);
     return WEFT_OK;
 }
 
 int weft_timer_remove(weft_timer *timer) {
     if (timer == NULL) return WEFT_EINVAL;
-    return lane_take_out(timer) != NULL ? WEFT_OK : 1;
+    return lane_take_out(timer, NULL) != NULL ? WEFT_OK : 1;
 }

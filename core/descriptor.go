@@ -8,8 +8,9 @@ import (
 )
 
 // DescriptorTable holds the open descriptors of a runtime: records in shared memory that C and Go work on, and the list of
-// free ones, which is Go's alone. A record is never moved, nor freed while the runtime lives, so a stale handle reads a live
-// word and finds the wrong generation.
+// free ones, which is Go's alone. A record is never moved, nor freed: when the runtime has ended, the next one in its place uses it. So a
+// stale handle reads a live word and finds the wrong generation, and whoever comes late, with an op that has completed, finds a record and the runtime
+// that it is of.
 //
 // A handle is index + 1 in bits 0 to 23, the low byte of the runtime's handle (its slot) in bits 24 to 31, and the
 // generation, which is odd while the descriptor is open, in bits 32 to 63.
@@ -17,14 +18,13 @@ type DescriptorTable struct {
 	shared *RuntimeMemory
 	poller Poller
 	memory Memory
-	first  uint32  // immutable: generation of a record that was never used
 	retry  uintptr // immutable once there are ops: what Finished has an op run
 
 	completes bool   // immutable: Poller.Completes
 	watch     func() // immutable: called when there is a descriptor where there was none
 
 	mu       sync.Mutex
-	used     uint32 // guarded by mu: records that were ever used
+	used     uint32 // guarded by mu: records that this table has used
 	freeHead uint64 // guarded by mu: free records, the one that is longest free first, linked by NextFree
 	freeTail uint64 // guarded by mu
 }
@@ -46,18 +46,9 @@ const (
 	hintMask = HintPin - 1
 )
 
-// generations is where the records of the next table begin: beyond every generation of the tables that have ended. So a
-// handle stays stale when its runtime's slot, index and all are used again.
-var generations struct {
-	sync.Mutex
-	next uint32 // even
-}
-
-// NewDescriptorTable makes an empty table.
+// NewDescriptorTable makes an empty table, of records that the one before it in this memory has left.
 func NewDescriptorTable(shared *RuntimeMemory, poller Poller, memory Memory) *DescriptorTable {
-	generations.Lock()
-	defer generations.Unlock()
-	return &DescriptorTable{shared: shared, poller: poller, memory: memory, first: generations.next, completes: poller.Completes()}
+	return &DescriptorTable{shared: shared, poller: poller, memory: memory, completes: poller.Completes()}
 }
 
 // RetryWith tells what the ops run that try again, before there are any.
@@ -286,7 +277,6 @@ func (t *DescriptorTable) take() (*DescriptorMemory, error) {
 			d.Index = t.used + uint32(i)
 			d.Runtime = addressOf(t.shared)
 			d.System.Store(-1)
-			d.Generation.Store(t.first)
 			d.Slot[Receive].Store(SlotClosed)
 			d.Slot[Send].Store(SlotClosed)
 		}
@@ -319,7 +309,7 @@ func (t *DescriptorTable) collect() {
 	}
 }
 
-// each calls f with every record that was ever used.
+// each calls f with every record that this table has used.
 func (t *DescriptorTable) each(f func(d *DescriptorMemory)) {
 	t.mu.Lock()
 	used := t.used
@@ -373,23 +363,9 @@ func (t *DescriptorTable) cancelAll(cancelled *chain) {
 
 // closeAll closes what is still open, when all threads of the runtime have ended.
 func (t *DescriptorTable) closeAll() {
-	last := t.first
 	t.each(func(d *DescriptorMemory) {
 		if generation := d.Generation.Load(); generation&1 != 0 {
 			t.end(d, generation, func(*Op) {})
 		}
-		last = max(last, d.Generation.Load())
 	})
-	generations.Lock()
-	defer generations.Unlock()
-	generations.next = max(generations.next, last)
-}
-
-// free gives the records back.
-func (t *DescriptorTable) free() {
-	for i := range t.shared.Chunks {
-		if chunk := t.shared.Chunks[i].Swap(0); chunk != 0 {
-			t.memory.Free(unsafe.Pointer(at[byte](chunk)))
-		}
-	}
 }

@@ -55,9 +55,14 @@ type tableFixture struct {
 }
 
 func newTable(t testing.TB) *tableFixture {
-	f := &tableFixture{t: t, shared: shared[core.RuntimeMemory](t), poller: &fakePoller{data: map[int32]uint64{}}}
+	return newTableIn(t, shared[core.RuntimeMemory](t))
+}
+
+func newTableIn(t testing.TB, memory *core.RuntimeMemory) *tableFixture {
+	f := &tableFixture{t: t, shared: memory, poller: &fakePoller{data: map[int32]uint64{}}}
 	f.shared.ID.Store(77<<8 | 3)
 	f.shared.State.Store(core.StateRunning)
+	f.shared.Pending.Store(1)
 	f.DescriptorTable = core.NewDescriptorTable(f.shared, f.poller, purelane.Memory{})
 	t.Cleanup(f.CloseAll)
 	return f
@@ -210,9 +215,11 @@ func TestGenerationsOutliveTables(t *testing.T) {
 	last := f.open(10)
 	f.CloseAll()
 	require.Contains(t, f.poller.log, "discard 10", "what is open goes with the table")
-	next := newTable(t)
+	record := f.Record(last)
+	next := newTableIn(t, f.shared)
 	handle := next.open(10)
 	require.Equal(t, last&0xffffffff, handle&0xffffffff)
+	require.Same(t, record, next.Record(handle), "who comes late still finds a record")
 	require.Greater(t, handle>>32, last>>32)
 }
 

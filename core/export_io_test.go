@@ -8,7 +8,7 @@ func (t *DescriptorTable) Record(handle uint64) *DescriptorMemory {
 
 func (t *DescriptorTable) SetUsed(used uint32) { t.used = used }
 
-func (t *DescriptorTable) CloseAll() { t.closeAll(); t.free(); t.used = 0 }
+func (t *DescriptorTable) CloseAll() { t.closeAll(); t.used = 0 }
 
 func (t *DescriptorTable) CancelAll() (ops []*Op) {
 	var c chain

@@ -381,11 +381,15 @@ func (l *IOLane) Cancel(io *IO, queue func(op *Op)) (noted bool) {
 			if io.State.CompareAndSwap(IOStarted, IOCancelling) {
 				// The request stands in the state. An op that waits is taken out; one that holds its slot looks again.
 				d, direction := io.where()
-				if d != nil && l.table.completes {
+				if d == nil || !l.table.shared.holdEnd() {
+					return true // at the end nothing waits any more
+				}
+				if l.table.completes {
 					l.table.askForEnd(d, direction, io)
-				} else if d != nil && d.nudge(direction) == addressOf(io) {
+				} else if d.nudge(direction) == addressOf(io) {
 					l.table.takeOut(d, direction, io, ECanceled, queue)
 				}
+				l.table.shared.releaseEnd()
 				return true
 			}
 		default:

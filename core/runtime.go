@@ -87,14 +87,14 @@ func New(c Config) (*Runtime, error) {
 	c.Shared.Workers = places
 	for i := range c.Workers {
 		if !r.beginPlace(i, c.ID, false) {
-			r.free()
+			r.abandon()
 			return nil, ENoMem
 		}
 		c.Shared.Worker(i).Life.Store(LifeRunning)
 	}
 	r.descriptors = newDescriptorTable(r)
 	if err := c.Poller.Attach(r.descriptors, c.Shared); err != nil {
-		r.free()
+		r.abandon()
 		return nil, err
 	}
 	c.Shared.State.Store(StateRunning)
@@ -111,10 +111,19 @@ func New(c Config) (*Runtime, error) {
 		c.Shared.ID.Store(0)
 		c.Shared.State.Store(StateFree)
 		c.Poller.Close()
-		r.free()
+		r.abandon()
 		return nil, err
 	}
 	return r, nil
+}
+
+// abandon is the end of a runtime that has not begun. Who comes too late for the one before may hold it off for a moment.
+func (r *Runtime) abandon() {
+	r.shared.releaseEnd()
+	for spins := uint32(0); r.shared.Pending.Load() != 0; spins++ {
+		r.lane.Pause(spins)
+	}
+	r.free()
 }
 
 const checkIntervalInitial = 61 // ops; FAIR_INTERVAL of the lane
@@ -193,9 +202,6 @@ func (r *Runtime) RunMonitor() {
 func (r *Runtime) free() {
 	for i := range int(r.shared.Begun.Load()) {
 		r.shared.Worker(i).freeQueue(r.memory)
-	}
-	if r.descriptors != nil {
-		r.descriptors.free()
 	}
 	r.memory.Clear(unsafe.Pointer(at[byte](r.shared.Workers)), workersSize)
 	r.shared.Active.Store(0)

@@ -271,7 +271,7 @@ type RuntimeMemory struct {
 	IOImmediate atomic.Uint64
 	_           [128 - 40]byte
 
-	Chunks [ChunksMax]atomic.Uint64
+	Chunks [ChunksMax]atomic.Uint64 // addresses of ChunkDescriptors DescriptorMemory each, for all runtimes that come to be in this memory; never reset
 }
 
 // at turns an address in shared memory into a pointer. The memory is not Go's, so no rule of unsafe is at stake; the
@@ -281,12 +281,13 @@ func at[T any](address uint64) *T {
 	return *(**T)(unsafe.Pointer(&p))
 }
 
-// reset makes the memory as new for the next runtime. But for Wakers: a thread that comes too late to find anything may be counted in it.
+// reset makes the memory as new for the next runtime, but for the descriptors' records, and for Wakers: a thread that comes too late to find anything
+// may be counted there, or in such a record.
 func (r *RuntimeMemory) reset() {
 	all := unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r))
 	wakers := unsafe.Offsetof(r.Wakers)
 	clear(all[:wakers])
-	clear(all[wakers+unsafe.Sizeof(r.Wakers):])
+	clear(all[wakers+unsafe.Sizeof(r.Wakers) : unsafe.Offsetof(r.Chunks)])
 }
 
 // addressOf is the inverse of at.

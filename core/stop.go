@@ -23,7 +23,7 @@ func (r *Runtime) Stop() {
 	if r.cancel != nil {
 		r.cancel()
 	}
-	r.shared.Pending.Add(^uint64(0))
+	r.shared.releaseEnd()
 	r.wakeAll()
 }
 
@@ -42,6 +42,22 @@ func (r *Runtime) Destroy() {
 	r.free()
 	r.shared.State.Store(StateFree)
 }
+
+// holdEnd puts the end of a runtime off, for a thread that may be no worker of it and has an op in its hands; false when the end has come. capi/end.h.
+func (r *RuntimeMemory) holdEnd() bool {
+	for {
+		pending := r.Pending.Load()
+		if pending == 0 {
+			return false
+		}
+		if r.Pending.CompareAndSwap(pending, pending+1) {
+			return true
+		}
+	}
+}
+
+// releaseEnd is called when the op was handed back.
+func (r *RuntimeMemory) releaseEnd() { r.Pending.Add(^uint64(0)) }
 
 // wakeAll makes every sleeping worker look again.
 func (r *Runtime) wakeAll() {

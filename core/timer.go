@@ -54,10 +54,12 @@ func (r *Runtime) Cancel(t *Timer) bool {
 		wheel.unlink(t)
 		t.State, t.Status = timerIdle, int32(ECanceled)
 		wheel.Cancelled++
+		r.shared.Pending.Add(1) // not 0 before: as long as the timer was there, Stop has not closed the wheel
 	}
 	wheel.unlock()
 	if pending {
 		r.finish(&t.Op)
+		r.shared.releaseEnd()
 	}
 	return pending
 }

@@ -53,7 +53,7 @@ static void oldest_first(void *argument)
 static void taken_back_by_the_only_worker(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_with((weft_runtime_config){.workers = 1, .max_workers = 1});
+    weft_runtime runtime = start_alone();
     on_worker(runtime, newest_first, NULL);
     on_worker(runtime, oldest_first, NULL);
     assert_int_equal(stats_of(runtime).steals, 0);
@@ -66,7 +66,7 @@ static void only_start(void *argument) { weft_fork_start(&((noted *)argument)->f
 static void joined_by_another_thread(void **state)
 {
     (void)state;
-    weft_runtime runtime = start_runtime(1);
+    weft_runtime runtime = start_alone();
     for (int round = 0; round < 2000; round++) {
         noted one = new_noted();
         call c = {{.run = make_call}, only_start, &one, 0};

@@ -13,6 +13,7 @@ static struct {
     weft_descriptor from;
     weft_io io;
     char byte;
+    atomic_long begun;          /* 1 + parks when the receive began */
     atomic_long in_op, may_end; /* the op that receives the byte */
     flagged first, second;
 } meeting;
@@ -29,6 +30,7 @@ static void received(weft_op *op)
 static void receive(weft_op *op)
 {
     (void)op;
+    atomic_store(&meeting.begun, 1 + (long)stats_of(meeting.runtime).parks);
     if (weft_recv(&meeting.io, meeting.from, &meeting.byte, 1, 0) != WEFT_OK) abort();
 }
 
@@ -73,7 +75,8 @@ static void begin_meeting(void (*at_point)(const char *))
     assert_int_equal(weft_descriptor_open(meeting.runtime, pair[0], &meeting.from), WEFT_OK);
     weft_op begin = {.run = receive};
     assert_int_equal(weft_schedule(meeting.runtime, &begin), WEFT_OK);
-    for (uint64_t parks = 0; parks < 2; sleep_ms(1)) parks = stats_of(meeting.runtime).parks; /* first, and with the receive */
+    wait_for(&meeting.begun, 1);
+    while (stats_of(meeting.runtime).parks < (uint64_t)atomic_load(&meeting.begun)) sleep_ms(1);
 }
 
 static void a_waker_who_finds_nobody_looks_again(void **state)

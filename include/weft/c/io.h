@@ -217,7 +217,7 @@ WEFT_API int weft_send_to(weft_datagram *datagram, weft_descriptor descriptor, c
  *  while it waits; after its completion nothing happens. The op still completes exactly once.
  *  Params:   io  not NULL
  *  Returns:  WEFT_OK (the request was noted); 1 (it had completed or had been requested); WEFT_EINVAL.
- *  Threads:  any, as long as the caller knows that the memory is still there; never blocks, never calls back.
+ *  Threads:  any, as long as the caller knows that the memory is still there, also while the runtime ends; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_io_cancel(weft_io *io) WEFT_NOEXCEPT;
 

@@ -3,7 +3,8 @@
  * weft/c/runtime.h: a runtime is a set of workers with their timers and one poller. Several may live in one process.
  *
  * Ends: weft_runtime_stop refuses new work, cancels pending timers and I/O (their ops run with WEFT_ECANCELED), and
- * blocking calls that have not begun; waits for those that have; runs everything that was accepted, and joins its threads. A process that exits without stopping does not hang.
+ * blocking calls that have not begun; waits for those that have; runs everything that was accepted, also what another thread
+ * is just cancelling or closing, and joins its threads. A process that exits without stopping does not hang.
  */
 #ifndef WEFT_C_RUNTIME_H
 #define WEFT_C_RUNTIME_H

@@ -56,7 +56,7 @@ WEFT_API int weft_schedule_after(weft_runtime runtime, weft_timer *timer, int64_
  *  and its run was or will be called with WEFT_OK. Either way run is called exactly once.
  *  Params:   timer  not NULL; may be idle
  *  Returns:  WEFT_OK (it was pending and is cancelled); 1 (it was not pending); WEFT_EINVAL.
- *  Threads:  any, as long as the caller knows that the memory is still there; never blocks, never calls back.
+ *  Threads:  any, as long as the caller knows that the memory is still there, also while the runtime ends; never blocks, never calls back.
  *  Since:    0.1 */
 WEFT_API int weft_timer_cancel(weft_timer *timer) WEFT_NOEXCEPT;
 
