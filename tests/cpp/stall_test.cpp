@@ -70,12 +70,13 @@ TEST_CASE("stall: reports name the place from which a task was spawned") {
     unsigned scoped = 0;
     const auto open_late = [&](auto start) {
         gate = false;
+        const auto before = pool.stats().stalls;
         start();
-        while (pool.stats().ops_run == 0) {
-            std::this_thread::yield();
+        // Things wait until the monitor has seen it. Then it goes on for longer than nobody is told of.
+        while (pool.stats().stalls == before) {
+            weft::sync_wait(pool.scheduler(), weft::sleep_for(1ms));
         }
-        // Something waits, long enough for the monitor; and the gate opens by it, on another worker.
-        weft::sync_wait(pool.scheduler(), weft::sleep_for(30ms));
+        std::this_thread::sleep_for(15ms);
         gate = true;
     };
     open_late([&] { weft::spawn(pool.scheduler(), hold_up(gate)), spawned = __LINE__; });
